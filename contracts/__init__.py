@@ -1,0 +1,1 @@
+"""What crosses between the control plane and the workers: names, messages, errors. No behaviour."""

@@ -1,0 +1,82 @@
+"""Action: steps of script, run on the install worker, once each."""
+
+from datetime import timedelta
+
+from pydantic import Field
+
+from contracts.activities import Activity
+from contracts.deploys import Outputs
+from contracts.messages import Command, Message, WorkerInput
+from contracts.names import ComponentName, Digest, Name
+
+FEATURE_ACTION = "action/1"
+
+
+class ActionInput(Command):
+    """What `Action` is started with, by the Install workflow or by anybody."""
+
+    install: Name
+    action: ComponentName
+    release: Digest | None = None
+    """The release whose action it is; without one, the release deployed last."""
+
+
+class ScopeAction(WorkerInput):
+    """The input of `action.scope`."""
+
+    install: Name
+    action: ComponentName
+    release: Digest | None = None
+
+
+class ActionScope(Message):
+    """Which steps an action has, and how long they may take together."""
+
+    app: Name
+    release: Digest
+    steps: list[str]
+    timeout_seconds: float
+    state_revision: int = 0
+
+
+class StepInput(WorkerInput):
+    """The input of `action.step`."""
+
+    install: Name
+    app: Name
+    release: Digest
+    action: ComponentName
+    step: int
+    """Index of the step, from 0."""
+    key: str
+    """First execution run id, action, step and ordinal, joined by `/`."""
+    timeout_seconds: float
+    trigger: str = "manual"
+    state_revision: int = 0
+
+
+class StepResult(Message):
+    """What a step left in its outputs file."""
+
+    step: str
+    outputs: Outputs = Field(default_factory=Outputs)
+    state_revision: int = 0
+
+
+class ActionResult(Message):
+    """What `Action` gives back."""
+
+    install: Name
+    action: ComponentName
+    release: Digest
+    steps: list[StepResult]
+
+
+SCOPE = Activity("action.scope", ScopeAction, ActionScope, timedelta(minutes=10))
+STEP = Activity(
+    "action.step",
+    StepInput,
+    StepResult,
+    # A step may take 30 minutes by the app config's own limit; the rest is waiting for a slot.
+    timedelta(days=1),
+)

@@ -1,0 +1,230 @@
+"""Deploy: one release to one install, each component approved by its plan's digest."""
+
+from datetime import timedelta
+from typing import Literal
+
+from pydantic import Field
+
+from contracts.activities import Activity
+from contracts.messages import (
+    Command,
+    Message,
+    Nothing,
+    OperationInput,
+    Turn,
+    WorkerDescription,
+    WorkerInput,
+)
+from contracts.names import ComponentName, Digest, Name
+
+FEATURE_DEPLOY = "deploy/1"
+FEATURE_TERRAFORM = "terraform_module/1"
+
+
+class Inputs(Message):
+    """One revision of the values that the install's inputs have; none of them sensitive."""
+
+    revision: int = 0
+    values: dict[str, str] = Field(default_factory=dict)
+
+
+class Grant(Message):
+    """The turn, and what the Install workflow gives along with it."""
+
+    turn: Turn
+    app: Name
+    inputs: Inputs = Field(default_factory=Inputs)
+
+
+class DeployInput(Command):
+    """What `Deploy` is started with, by the Install workflow or by anybody."""
+
+    install: Name
+    release: Digest
+    grant: Grant | None = None
+    """Set by the Install workflow alone, when the turn is free; refused from anybody else."""
+
+
+class ComponentOutcome(Message):
+    """What became of one component."""
+
+    component: ComponentName
+    outcome: Literal["applied", "unchanged", "skipped", "torn down", "failed", "not attempted"]
+    reason: str = ""
+
+
+class DeployResult(Message):
+    """What `Deploy` gives back."""
+
+    install: Name
+    release: Digest
+    components: list[ComponentOutcome]
+
+
+class ScopeInput(WorkerInput):
+    """The input of `deploy.scope`."""
+
+    install: Name
+    app: Name
+    release: Digest
+    turn: Turn
+    inputs: Inputs
+
+
+class Decision(Message):
+    """What a deploy does with one component, and why."""
+
+    component: ComponentName
+    type: str
+    verb: Literal["plan", "skip", "teardown"]
+    reason: str
+    release: Digest
+    """The release that the verb takes the component from: for a teardown, the one that made it."""
+    after: list[ComponentName] = Field(default_factory=list)
+    """What must be done before: the component's dependencies, or, for a teardown, what depended
+    on it."""
+
+
+class Scope(Message):
+    """What a deploy does with each component, in a stable order along the graph."""
+
+    decisions: list[Decision]
+    state_revision: int
+    worker: WorkerDescription
+
+
+class ChangeCounts(Message):
+    """How many objects a plan creates, updates, replaces, deletes; how many outputs change."""
+
+    create: int = 0
+    update: int = 0
+    replace: int = 0
+    delete: int = 0
+    outputs: int = 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.create} to create, {self.update} to update, {self.replace} to replace, "
+            f"{self.delete} to delete, {self.outputs} outputs"
+        )
+
+
+class PlanInput(OperationInput):
+    """The input of an engine's plan activity."""
+
+    teardown: bool = False
+
+
+class Outputs(Message):
+    """A component's outputs as they may travel."""
+
+    values: dict[str, object] = Field(default_factory=dict)
+    """Those that are not sensitive; a value rendered from a sensitive one is masked."""
+    sensitive: list[str] = Field(default_factory=list)
+    """The names of the rest."""
+
+
+class Plan(Message):
+    """A plan, as approval needs it."""
+
+    digest: Digest
+    changes: ChangeCounts
+    empty: bool
+    """Nothing would change; the component is recorded as done, and there is nothing to apply."""
+    state_revision: int
+    outputs: Outputs = Field(default_factory=Outputs)
+    """Only of an empty plan."""
+
+
+class ApplyInput(OperationInput):
+    """The input of an engine's apply activity."""
+
+    plan_key: str
+    """The key of the operation that made the plan."""
+    digest: Digest
+    """What was approved."""
+    teardown: bool = False
+
+
+class Applied(Message):
+    """The result of an engine's apply activity."""
+
+    state_revision: int
+    outputs: Outputs = Field(default_factory=Outputs)
+
+
+class ViewInput(WorkerInput):
+    """The input of `plan.view`."""
+
+    install: Name
+    component: ComponentName
+    plan_key: str
+    page: int = 1
+
+
+class PlanView(Message):
+    """One page of what an approver sees, at most 256 KiB."""
+
+    component: ComponentName
+    digest: Digest
+    text: str
+    page: int
+    pages: int
+
+
+class FinishInput(WorkerInput):
+    """The input of `deploy.finish`."""
+
+    install: Name
+    app: Name
+    release: Digest
+    turn: Turn
+
+
+class Approval(Command):
+    """The argument of the updates `approve` and `deny`."""
+
+    digest: Digest
+    by: str = ""
+    reason: str = ""
+
+
+class ViewRequest(Command):
+    """The argument of the update `view`."""
+
+    digest: Digest
+    page: int = 1
+
+
+class WaitingPlan(Message):
+    """A plan that waits for an approval."""
+
+    component: ComponentName
+    digest: Digest
+    teardown: bool
+    changes: ChangeCounts
+
+
+class Waiting(Message):
+    """The answer of the query `waiting`."""
+
+    waits_for: str
+    """In one sentence: the turn, approvals, or nothing."""
+    plans: list[WaitingPlan] = Field(default_factory=list)
+
+
+_DAY = timedelta(days=1)
+"""Above any tool's own timeout, which the supervisor enforces, plus waits for leases and memory."""
+
+SCOPE = Activity("deploy.scope", ScopeInput, Scope, timedelta(minutes=10))
+FINISH = Activity("deploy.finish", FinishInput, Nothing, timedelta(minutes=2))
+TERRAFORM_PLAN = Activity("terraform.plan", PlanInput, Plan, _DAY)
+TERRAFORM_APPLY = Activity("terraform.apply", ApplyInput, Applied, _DAY)
+VIEW = Activity(
+    "plan.view",
+    ViewInput,
+    PlanView,
+    timedelta(seconds=30),
+    # A person waits: say that the worker is away instead of waiting with them.
+    schedule_to_start=timedelta(seconds=5),
+)

@@ -1,0 +1,124 @@
+"""The errors that reach a person, each with a stable `type` that the Temporal UI shows.
+
+    ExclaveError
+    ├── BadInput          what a person sent is wrong; nothing was started
+    ├── BadConfig         the app config is wrong: file, key and what would be right
+    ├── PolicyDenied      a rule of the customer's or of ours forbids it
+    ├── Denied            a person denied the plan
+    ├── StalePlan         the plan is not what would be done now; plan again
+    ├── TurnRefused       another run holds the right to change this install
+    ├── EngineFailed      the tool failed; its own last lines are in the message
+    ├── OutcomeUnknown    a script was lost without a result; it is not repeated
+    ├── StoreBehind       the store lacks what the run knows to be recorded
+    ├── NotUnderstood     the input needs a feature that this worker lacks
+    ├── ToolMissing       a tool is not on the worker's machine
+    ├── DeployFailed      components failed; every failure is named
+    ├── NotThere          what was named does not exist (an install, a release)
+    ├── LockHeld          somebody else's lock is in the way        (retryable)
+    ├── Unreachable       an address does not answer                (retryable)
+    ├── ToolLost          the tool died by a signal, work may remain (retryable)
+    ├── Draining          the worker is leaving; another attempt goes on (retryable)
+    └── Bug               an exception that nobody foresaw
+
+Retryable means: Temporal tries the activity again, without end, and the UI says what it waits for.
+"""
+
+from typing import ClassVar
+
+from temporalio.exceptions import ApplicationError
+
+
+class ExclaveError(ApplicationError):
+    """An error with a stable type, written for the person who must act."""
+
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *details: object) -> None:
+        super().__init__(
+            message, *details, type=type(self).__name__, non_retryable=not self.retryable
+        )
+
+
+class BadInput(ExclaveError):
+    """What a person sent cannot be used: a wrong key, type, name or id."""
+
+
+class BadConfig(ExclaveError):
+    """The app config is wrong; the message holds every problem with file and key."""
+
+
+class PolicyDenied(ExclaveError):
+    """A rule forbids the operation."""
+
+
+class Denied(ExclaveError):
+    """A person denied the plan."""
+
+
+class StalePlan(ExclaveError):
+    """What would be done now is more than, or other than, what was planned; plan again."""
+
+
+class TurnRefused(ExclaveError):
+    """The run does not hold the install's turn (any more)."""
+
+
+class EngineFailed(ExclaveError):
+    """A tool ended with a failure of its own."""
+
+
+class OutcomeUnknown(ExclaveError):
+    """A script was lost before it left a result; whether it took effect cannot be known."""
+
+
+class StoreBehind(ExclaveError):
+    """The store is older than what the run has seen of it: a restored copy, or another store."""
+
+
+class NotUnderstood(ExclaveError):
+    """The input names a feature that this worker does not have."""
+
+
+class ToolMissing(ExclaveError):
+    """A tool that the operation needs is not installed."""
+
+
+class DeployFailed(ExclaveError):
+    """One or more components failed."""
+
+
+class NotThere(ExclaveError):
+    """What was named does not exist."""
+
+
+class LockHeld(ExclaveError):
+    """Somebody else's lock is in the way; the message names the holder."""
+
+    retryable = True
+
+
+class Unreachable(ExclaveError):
+    """An address does not answer; the message names it and why."""
+
+    retryable = True
+
+
+class ToolLost(ExclaveError):
+    """The tool died by a signal; what remains is done by the next attempt."""
+
+    retryable = True
+
+
+class Draining(ExclaveError):
+    """The worker is leaving and had not begun; the next attempt begins elsewhere or later."""
+
+    retryable = True
+
+
+class Bug(ExclaveError):
+    """An exception that nobody foresaw: a fault of Exclave's own."""
+
+
+def by_type(type_name: str) -> type[ExclaveError]:
+    """The class of a recorded error; what an older or newer version recorded may be a Bug here."""
+    return {one.__name__: one for one in ExclaveError.__subclasses__()}.get(type_name, Bug)

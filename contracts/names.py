@@ -1,0 +1,59 @@
+"""The names on the wire: task queues, workflow ids, search attributes.
+
+The first two segments of a workflow id say whose run it is (`deploy/acme/7` belongs to the install
+`acme`, `build/shop/…` to the app `shop`); nothing may depend on the rest, since schedules append a
+time to it.
+"""
+
+from typing import Annotated, Final
+
+from pydantic import StringConstraints
+
+CONTROL_QUEUE: Final = "control"
+BUILD_QUEUE: Final = "build"
+
+NAME_PATTERN: Final = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
+DIGEST_PATTERN: Final = r"^sha256:[0-9a-f]{64}$"
+
+Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
+"""The name of an app or an install: lower case letters, digits and dashes, at most 63."""
+
+ComponentName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,127}$")]
+"""The name of a component or an action, as the app config allows it."""
+
+Digest = Annotated[str, StringConstraints(pattern=DIGEST_PATTERN)]
+"""An OCI digest, for example of a release: `sha256:` and 64 hexadecimal digits."""
+
+ATTRIBUTE_APP: Final = "ExclaveApp"
+ATTRIBUTE_INSTALL: Final = "ExclaveInstall"
+ATTRIBUTE_RELEASE: Final = "ExclaveRelease"
+ATTRIBUTE_STATUS: Final = "ExclaveStatus"
+ATTRIBUTE_COMPONENT: Final = "ExclaveComponent"
+SEARCH_ATTRIBUTES: Final = (
+    ATTRIBUTE_APP,
+    ATTRIBUTE_INSTALL,
+    ATTRIBUTE_RELEASE,
+    ATTRIBUTE_STATUS,
+    ATTRIBUTE_COMPONENT,
+)
+"""All of type Keyword: an SQL store allows ten of those and three of any other type."""
+
+RUN_KINDS: Final = ("deploy", "action")
+"""The kinds of run that belong to an install, as their workflow ids begin."""
+
+
+def install_queue(install: str) -> str:
+    """The task queue that only the install worker of `install` polls."""
+    return f"install.{install}"
+
+
+def install_workflow_id(install: str) -> str:
+    """The workflow id of the Install workflow, the install's entity."""
+    return f"install/{install}"
+
+
+def owner_of(workflow_id: str) -> tuple[str, str] | None:
+    """The kind and the owner that a workflow id names, or None where it has another form."""
+    kind, _, rest = workflow_id.partition("/")
+    owner, _, _ = rest.partition("/")
+    return (kind, owner) if kind and owner else None

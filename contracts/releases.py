@@ -1,0 +1,53 @@
+"""What the control plane reads of a release: its graph and what it may be given, no content."""
+
+from datetime import timedelta
+
+from pydantic import Field
+
+from contracts.activities import FEW, Activity
+from contracts.messages import Message
+from contracts.names import ComponentName, Digest, Name
+
+GRAPH_LIMIT_BYTES = 256 * 1024
+"""The largest graph that a workflow's history takes."""
+
+
+class ReadRelease(Message):
+    """The input of `release.read`."""
+
+    app: Name
+    release: Digest
+
+
+class ReleaseComponent(Message):
+    """A component as the graph shows it."""
+
+    name: ComponentName
+    type: str
+    dependencies: list[ComponentName] = Field(default_factory=list)
+
+
+class DeclaredInput(Message):
+    """An input that the app declares."""
+
+    name: str
+    type: str = "string"
+    required: bool = False
+    has_default: bool = False
+    sensitive: bool = False
+
+
+class ReleaseGraph(Message):
+    """A release without its content."""
+
+    app: Name
+    release: Digest
+    components: list[ReleaseComponent]
+    inputs: list[DeclaredInput] = Field(default_factory=list)
+    actions: list[ComponentName] = Field(default_factory=list)
+
+
+READ = Activity(
+    "release.read", ReadRelease, ReleaseGraph, timedelta(seconds=30), retry=FEW, heartbeat=None
+)
+"""A local activity of the control worker: it saves a deploy the round trip through a task queue."""
