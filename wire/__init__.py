@@ -1,0 +1,1 @@
+"""How the contract travels: data conversion, checks of arguments, and how a client connects."""

@@ -1,0 +1,96 @@
+"""How a process of ours connects to Temporal, and waits for one that is not there.
+
+`Client.connect` to an address that does not answer raises at once, and a worker cannot be built
+on a lazy client: so the loop is here.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from temporalio.client import Client
+from temporalio.envconfig import ClientConfig
+from temporalio.service import RetryConfig, RPCError
+
+from wire.conversion import data_converter
+
+_log = logging.getLogger(__name__)
+
+_INNERMOST = re.compile(r'(?:message|error): "([^"]+)"')
+
+_PATIENT = RetryConfig(
+    initial_interval_millis=100, max_interval_millis=5_000, max_elapsed_time_millis=None
+)
+"""Without end: the result of an hour of applying outlives any outage of the control plane."""
+
+
+@dataclass(frozen=True)
+class TemporalAddress:
+    """Where the control plane is."""
+
+    address: str
+    """`host:port`."""
+    namespace: str
+
+    @staticmethod
+    def from_environment(
+        address: str | None = None, namespace: str | None = None
+    ) -> "TemporalAddress":
+        """What the flags say, else `TEMPORAL_*` and `temporal.toml`, else the defaults of dev."""
+        found = ClientConfig.load_client_connect_config()
+        return TemporalAddress(
+            address or found.get("target_host") or "127.0.0.1:7233",
+            namespace or found.get("namespace") or "dev",
+        )
+
+
+async def connect_once(where: TemporalAddress, *, patient: bool = False) -> Client:
+    """Connect or raise RuntimeError at once.
+
+    Args:
+        where: The address and namespace.
+        patient: Calls are retried without end, instead of for 10 s.
+    """
+    return await Client.connect(
+        where.address,
+        namespace=where.namespace,
+        data_converter=data_converter,
+        retry_config=_PATIENT if patient else None,
+    )
+
+
+async def connect(where: TemporalAddress, *, patient: bool = False) -> Client:
+    """Connect, waiting for as long as it takes, and say what is waited for.
+
+    Args:
+        where: The address and namespace.
+        patient: Calls of the client are retried without end, instead of for 10 s.
+    """
+    for delay in _delays():
+        try:
+            return await connect_once(where, patient=patient)
+        except (RuntimeError, RPCError) as error:
+            _log.warning(
+                "Waiting for the control plane at %s (namespace %s): %s. Trying again in %.0f s.",
+                where.address,
+                where.namespace,
+                _reason(error),
+                delay,
+            )
+            await asyncio.sleep(delay)
+    raise AssertionError("the delays never end")
+
+
+def _delays() -> Iterator[float]:
+    delay = 1.0
+    while True:
+        yield delay
+        delay = min(delay * 2, 15.0)
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost words of the error: the outer ones only say that connecting failed."""
+    quoted = _INNERMOST.findall(str(error))
+    return str(quoted[-1] if quoted else error)[:300]

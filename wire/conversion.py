@@ -1,0 +1,78 @@
+"""The data converter: pydantic models as plain JSON, and bad input as an error at once.
+
+By default a workflow whose arguments cannot be decoded hangs, since Temporal takes it for a bug in
+the code and tries again for ever. What people send (`Command`) is refused with a typed error
+instead. A `Message` that cannot be decoded is a fault of ours, and stays one: the workflow waits
+for the version that mends it, and loses nothing.
+"""
+
+import dataclasses
+import difflib
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+from temporalio.api.common.v1 import Payload
+from temporalio.contrib.pydantic import PydanticJSONPlainPayloadConverter, pydantic_data_converter
+from temporalio.converter import (
+    CompositePayloadConverter,
+    DataConverter,
+    DefaultPayloadConverter,
+    JSONPlainPayloadConverter,
+)
+
+from contracts.errors import BadInput
+from contracts.messages import Command
+
+
+class _CommandRefusing(PydanticJSONPlainPayloadConverter):
+    """Turns a `Command` that does not validate into `BadInput`."""
+
+    def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:
+        """Decode, or raise `BadInput` for what people send."""
+        try:
+            return super().from_payload(payload, type_hint)
+        except ValidationError as error:
+            if isinstance(type_hint, type) and issubclass(type_hint, Command):
+                raise BadInput(describe(error, type_hint)) from None
+            raise
+
+
+class _PayloadConverter(CompositePayloadConverter):
+    """The default converters, with ours in place of the one for plain JSON."""
+
+    def __init__(self) -> None:
+        json_converter = _CommandRefusing()
+        super().__init__(
+            *(
+                json_converter if isinstance(converter, JSONPlainPayloadConverter) else converter
+                for converter in DefaultPayloadConverter.default_encoding_payload_converters
+            )
+        )
+
+
+def describe(error: ValidationError, model: type[BaseModel]) -> str:
+    """Every problem of an input in one line each: the key, what is wrong, what would be right."""
+    lines = [f"{_key(problem)}: {_what(problem, model)}" for problem in error.errors()]
+    accepted = ", ".join(
+        name if field.is_required() else f"{name} (optional)"
+        for name, field in model.model_fields.items()
+    )
+    return f"The input is not a {model.__name__}. " + "; ".join(lines) + f". It has: {accepted}."
+
+
+def _key(problem: ErrorDetails) -> str:
+    return ".".join(str(part) for part in problem["loc"]) or "the input"
+
+
+def _what(problem: ErrorDetails, model: type[BaseModel]) -> str:
+    if problem["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(str(problem["loc"][-1]), model.model_fields, n=1)
+        return "unknown key" + (f", did you mean `{near[0]}`?" if near else "")
+    return problem["msg"]
+
+
+data_converter: DataConverter = dataclasses.replace(
+    pydantic_data_converter, payload_converter_class=_PayloadConverter
+)
+"""What every client and worker of ours converts with."""
