@@ -1,0 +1,1 @@
+"""The app config: models, loader, checks, dependency graph, templates, state, release manifest."""

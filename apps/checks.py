@@ -1,0 +1,216 @@
+"""Checks what only the whole config shows: names, references, circles, and Terraform modules."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from apps.config import AppConfig, Input, InputGroup, Metadata, TerraformComponent
+from apps.entities import Entities, Located
+from apps.files import Folder, resolve
+from apps.graph import (
+    CycleError,
+    Graph,
+    action_templates,
+    component_templates,
+    strings,
+)
+from apps.input_values import default_text, type_problem
+from apps.references import Known, reference_problem
+from apps.spelling import did_you_mean
+from apps.tables import Findings
+from apps.templates import TemplateError, parse
+from apps.terraform_modules import ModuleError, TerraformModule, read_module
+
+
+def check_entities(entities: Entities, folder: Folder, findings: Findings) -> None:
+    """Adds a problem for everything that does not fit together."""
+    _check_names(entities, findings)
+    _check_inputs(entities, findings)
+    _check_dependencies(entities, findings)
+    modules = _read_modules(entities.components, folder.root, findings)
+    for component in entities.components:
+        module = modules.get(component.model.public_repo.directory)
+        if module is not None:
+            _check_variables(component, module, findings)
+    templates_fit = _check_templates(entities, modules, findings)
+    if templates_fit:
+        _check_circles(entities, findings)
+
+
+def _check_names(entities: Entities, findings: Findings) -> None:
+    kinds: list[tuple[str, Iterable[Located[InputGroup]] | Iterable[Located[Input]]]] = [
+        ("group", entities.groups),
+        ("input", entities.inputs),
+    ]
+    for kind, items in kinds:
+        seen: dict[str, str] = {}
+        for item in items:
+            _claim(kind, item.model.name, item.key("name"), item.file, seen, findings)
+    seen = {}
+    for action in entities.actions:
+        _claim("action", action.model.name, "name", action.file, seen, findings)
+    seen = {}
+    for component in entities.components:
+        _claim("component", component.model.name, "name", component.file, seen, findings)
+    for component in entities.components:
+        second = component.model.var_name
+        if second and second != component.model.name:
+            _claim("component", second, "var_name", component.file, seen, findings)
+
+
+def _claim(  # noqa: PLR0913, PLR0917 - who claims which name, where, among whom
+    kind: str, name: str, key: str, file: str, seen: dict[str, str], findings: Findings
+) -> None:
+    if name in seen:
+        where = f" in {seen[name]}" if seen[name] != file else ""
+        findings.error(file, key, f"there is already {_article(kind)} `{name}`{where}")
+    seen.setdefault(name, file)
+
+
+def _article(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+
+
+def _check_inputs(entities: Entities, findings: Findings) -> None:
+    groups = entities.names["group"]
+    for item in entities.inputs:
+        group = item.model.group
+        if group is None and groups.known:
+            message = f"is required, since groups are declared{did_you_mean('', groups.known)}"
+            findings.error(item.file, item.key("group"), message)
+        elif group is not None and groups.lacks(group):
+            message = f"there is no group `{group}`{did_you_mean(group, groups.known)}"
+            findings.error(item.file, item.key("group"), message)
+        text = default_text(item.model)
+        problem = type_problem(item.model, text) if text else None
+        if problem:
+            findings.error(item.file, item.key("default"), f"{problem} (type {item.model.type})")
+
+
+def _check_dependencies(entities: Entities, findings: Findings) -> None:
+    known = entities.names["component"]
+    needs = [(c.file, c.model.dependencies) for c in entities.components]
+    needs += [(a.file, a.model.dependencies) for a in entities.actions]
+    for file, dependencies in needs:
+        for index, name in enumerate(dependencies):
+            if known.lacks(name):
+                message = f"there is no component `{name}`{did_you_mean(name, known.known)}"
+                findings.error(file, f"dependencies[{index}]", message)
+
+
+def _read_modules(
+    components: list[Located[TerraformComponent]], root: Path, findings: Findings
+) -> dict[str, TerraformModule]:
+    """The module of each directory; those that cannot be read are told once and left out."""
+    found: dict[str, TerraformModule] = {}
+    directories = {c.model.public_repo.directory: c for c in reversed(components)}
+    for directory, component in sorted(directories.items()):
+        try:
+            module = read_module(root / directory)
+        except ModuleError as error:
+            if error.file == ".":
+                message = f"`{directory}` {error.message}"
+                findings.error(component.file, "public_repo.directory", message)
+            else:
+                findings.error(f"{directory}/{error.file}", "", error.message, error.line)
+            continue
+        found[directory] = module
+        _check_module(directory, module, findings)
+    return found
+
+
+def _check_module(directory: str, module: TerraformModule, findings: Findings) -> None:
+    if module.cloud_block is not None:
+        findings.error(
+            f"{directory}/{module.cloud_block}", "terraform.cloud",
+            "a `cloud` block is not supported: the state lies in the install's own store; remove "
+            "the block",
+        )  # fmt: skip
+    for name, source in module.module_sources.items():
+        if not source.startswith(("./", "../")):
+            continue
+        path = resolve(directory, source)
+        if path is None or not f"{path}/".startswith(f"{directory}/"):
+            findings.error(
+                directory, f"module.{name}.source",
+                f"`{source}` leads out of `{directory}`, and a release holds that folder alone; "
+                "move the module into it",
+            )  # fmt: skip
+
+
+def _check_variables(
+    component: Located[TerraformComponent], module: TerraformModule, findings: Findings
+) -> None:
+    model, declared = component.model, module.variables
+    where = f"the module in `{model.public_repo.directory}`"
+    for name in model.vars:
+        if name not in declared:
+            message = f"{where} declares no variable `{name}`{did_you_mean(name, declared)}"
+            findings.error(component.file, f"vars.{name}", message)
+    if model.var_file:
+        return  # its content is only known per install
+    for name, variable in sorted(declared.items()):
+        given = name in model.vars or f"TF_VAR_{name}" in model.env_vars
+        if not variable.has_default and not given:
+            message = f"is required: {where} declares it without a default"
+            findings.error(component.file, f"vars.{name}", message)
+
+
+def _check_templates(
+    entities: Entities, modules: Mapping[str, TerraformModule], findings: Findings
+) -> bool:
+    """Whether every template can be parsed; also checks what each refers to."""
+    known = _known(entities, modules)
+    texts = [(c.file, key, text) for c in entities.components
+             for key, text in component_templates(c.model)]  # fmt: skip
+    texts += [(a.file, key, text) for a in entities.actions
+              for key, text in action_templates(a.model)]  # fmt: skip
+    if entities.metadata is not None:
+        labels = _metadata_templates(entities.metadata)
+        texts += [(entities.metadata.file, key, text) for key, text in labels]
+    fits = True
+    for file, key, text in texts:
+        try:
+            references = parse(text).references()
+        except TemplateError as error:
+            findings.error(file, key, str(error))
+            fits = False
+            continue
+        for path in sorted(references):
+            problem = reference_problem(path, known)
+            if problem:
+                findings.error(file, key, problem)
+    return fits
+
+
+def _metadata_templates(metadata: Located[Metadata]) -> list[tuple[str, str]]:
+    return list(strings(metadata.model.default_labels, "default_labels"))
+
+
+def _known(entities: Entities, modules: Mapping[str, TerraformModule]) -> Known:
+    outputs: dict[str, frozenset[str]] = {}
+    for component in entities.components:
+        module = modules.get(component.model.public_repo.directory)
+        if module is None:
+            continue
+        for name in (component.model.name, component.model.var_name):
+            if name:
+                outputs[name] = frozenset(module.outputs)
+    return Known(
+        components=entities.names["component"],
+        inputs=entities.names["input"],
+        actions=entities.names["action"],
+        outputs=outputs,
+    )
+
+
+def _check_circles(entities: Entities, findings: Findings) -> None:
+    if entities.metadata is None:
+        return
+    models = {component.model.name: component for component in entities.components}
+    config = AppConfig(
+        metadata=entities.metadata.model, components=[c.model for c in models.values()]
+    )
+    try:
+        Graph(config)
+    except CycleError as error:
+        findings.error(models[error.path[0]].file, "dependencies", str(error))

@@ -1,0 +1,161 @@
+"""Which component needs which: from `dependencies`, and from what templates refer to."""
+
+import heapq
+from collections.abc import Iterator, Mapping
+
+from apps.config import Action, AppConfig, Component
+from apps.templates import parse
+
+Path = tuple[str, ...]
+
+
+class CycleError(Exception):
+    """Components that need each other; `path` begins and ends with the same one."""
+
+    def __init__(self, path: list[str]) -> None:
+        self.path = path
+        super().__init__(f"components need each other in a circle: {' → '.join(path)}")
+
+
+class Graph:
+    """The dependency graph of a config's components.
+
+    Raises:
+        CycleError: components need each other.
+        TemplateError: a template cannot be parsed.
+    """
+
+    def __init__(self, config: AppConfig) -> None:
+        self._references = {c.name: component_references(c) for c in config.components}
+        aliases = {c.var_name: c.name for c in config.components if c.var_name}
+        names = {c.name: c.name for c in config.components}
+        self._reachable = aliases | names
+        self._dependencies = {c.name: self._needs(c) for c in config.components}
+        cycle = _find_cycle(self._dependencies)
+        if cycle:
+            raise CycleError(cycle)
+
+    def dependencies(self, name: str) -> list[str]:
+        """The components that `name` needs directly, by name."""
+        return list(self._dependencies[name])
+
+    def dependents(self, name: str) -> list[str]:
+        """The components that need `name` directly, by name."""
+        return sorted(n for n, needs in self._dependencies.items() if name in needs)
+
+    def order(self) -> list[str]:
+        """All components, each after those that it needs; fewer dependencies first, then name."""
+        waiting = {name: len(needs) for name, needs in self._dependencies.items()}
+        ready = [(0, name) for name, count in waiting.items() if count == 0]
+        heapq.heapify(ready)
+        found: list[str] = []
+        while ready:
+            _, name = heapq.heappop(ready)
+            found.append(name)
+            for dependent in self.dependents(name):
+                waiting[dependent] -= 1
+                if waiting[dependent] == 0:
+                    heapq.heappush(ready, (len(self._dependencies[dependent]), dependent))
+        return found
+
+    def reversed(self) -> list[str]:
+        """All components in the order of a teardown: each before those that it needs."""
+        return self.order()[::-1]
+
+    def references(self, name: str) -> frozenset[Path]:
+        """The paths that the component's templates read, each beginning with `nuon`."""
+        return self._references[name]
+
+    def components_referencing_input(self, name: str) -> list[str]:
+        """The components whose templates read the input, or all inputs at once."""
+        return sorted(
+            component
+            for component, paths in self._references.items()
+            if any(_reads_input(path, name) for path in paths)
+        )
+
+    def _needs(self, component: Component) -> list[str]:
+        referenced = (component_of(path) for path in self._references[component.name])
+        named = {*component.dependencies, *(name for name in referenced if name)}
+        # Unknown names are the loader's to tell.
+        return sorted({self._reachable[name] for name in named if name in self._reachable})
+
+
+def component_references(component: Component) -> frozenset[Path]:
+    """The paths that a component's templates read.
+
+    Raises:
+        TemplateError: a template cannot be parsed.
+    """
+    return frozenset(
+        path for _, text in component_templates(component) for path in parse(text).references()
+    )
+
+
+def component_templates(component: Component) -> Iterator[tuple[str, str]]:
+    """Each string of a component that is a template, with the path of its key."""
+    yield from strings(component.vars, "vars")
+    yield from strings(component.env_vars, "env_vars")
+    for index, file in enumerate(component.var_file):
+        yield f"var_file[{index}].contents", file.contents
+
+
+def action_templates(action: Action) -> Iterator[tuple[str, str]]:
+    """Each string of an action that is a template, with the path of its key."""
+    for index, step in enumerate(action.steps):
+        yield from strings(step.env_vars, f"steps[{index}].env_vars")
+
+
+def strings(value: object, at: str) -> Iterator[tuple[str, str]]:
+    """Each string of a TOML value, at any depth, with its path below `at`."""
+    if isinstance(value, str):
+        yield at, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from strings(item, f"{at}.{key}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from strings(item, f"{at}[{index}]")
+
+
+def component_of(path: Path) -> str | None:
+    """The component that a path of a template leads to, under whatever name."""
+    return path[2] if len(path) > 2 and path[:2] == ("nuon", "components") else None
+
+
+def input_of(path: Path) -> str | None:
+    """The input that a path of a template leads to."""
+    is_input = path[:3] in (("nuon", "inputs", "inputs"), ("nuon", "install", "inputs"))
+    return path[3] if is_input and len(path) > 3 else None
+
+
+def _reads_input(path: Path, name: str) -> bool:
+    wholes: tuple[Path, ...] = (("nuon", "inputs", "inputs"), ("nuon", "install", "inputs"))
+    return input_of(path) == name or any(path == whole[: len(path)] for whole in wholes)
+
+
+def _find_cycle(dependencies: Mapping[str, list[str]]) -> list[str] | None:
+    """A path that begins and ends with the same name, or None."""
+    done: set[str] = set()
+    for start in sorted(dependencies):
+        path: list[str] = []
+        on_path: set[str] = set()
+        stack = [(start, iter(dependencies[start]))] if start not in done else []
+        if stack:
+            path.append(start)
+            on_path.add(start)
+        while stack:
+            name, rest = stack[-1]
+            following = next((n for n in rest if n not in done), None)
+            if following is None:
+                stack.pop()
+                path.pop()
+                on_path.discard(name)
+                done.add(name)
+            elif following in on_path:
+                return [*path[path.index(following) :], following]
+            else:
+                stack.append((following, iter(dependencies[following])))
+                path.append(following)
+                on_path.add(following)
+    return None

@@ -1,0 +1,105 @@
+"""The values of an install's inputs: strings, checked against the type that the app declares."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+
+from apps.config import AppConfig, Input
+from apps.sensitivity import Sensitive
+from apps.spelling import did_you_mean
+
+InputValue = str | Sensitive
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+class InputErrors(Exception):
+    """The inputs given do not fit the config; `problems` names every one, without its value."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
+def effective_inputs(
+    config: AppConfig,
+    given: Mapping[str, str],
+    sensitive_given: Mapping[str, str] | None = None,
+) -> dict[str, InputValue]:
+    """Every declared input with its value: as given, else its default, else the empty string.
+
+    A value of `sensitive_given`, and any value of an input that is declared sensitive, is marked.
+
+    Raises:
+        InputErrors: a required input is missing, an input is unknown, or a value has a wrong type.
+    """
+    sensitive_given = sensitive_given or {}
+    values = {**given, **sensitive_given}
+    declared = {item.name: item for item in config.inputs}
+    problems = [
+        f"input `{name}` is not declared by the app{did_you_mean(name, declared)}"
+        for name in sorted(values.keys() - declared.keys())
+    ]
+    found: dict[str, InputValue] = {}
+    for item in config.inputs:
+        value = values.get(item.name, default_text(item))
+        problem = _problem(item, value)
+        if problem:
+            problems.append(f"input `{item.name}`: {problem}")
+            continue
+        text = value or ""
+        is_sensitive = item.sensitive or item.name in sensitive_given
+        found[item.name] = Sensitive(text) if is_sensitive else text
+    if problems:
+        raise InputErrors(problems)
+    return found
+
+
+def default_text(item: Input) -> str | None:
+    """An input's default as the string that templates see; None if it has none."""
+    if item.default is None or isinstance(item.default, str):
+        return item.default
+    return json.dumps(item.default, separators=(",", ":"), ensure_ascii=False)
+
+
+def type_problem(item: Input, text: str) -> str | None:
+    """Why `text` is no value of the input's type, without showing it; None if it is one."""
+    match item.type:
+        case "number":
+            is_number = _NUMBER.fullmatch(text) and math.isfinite(float(text))
+            return None if is_number else "must be a number"
+        case "bool":
+            return None if text in ("true", "false") else "must be true or false"
+        case "json":
+            return _json_problem(text)
+        case "list":
+            return _list_problem(text)
+        case _:
+            return None
+
+
+def _problem(item: Input, value: str | None) -> str | None:
+    if value is None:
+        return "is required and has no value" if item.required else None
+    if value == "" and not item.required:
+        return None
+    return type_problem(item, value)
+
+
+def _json_problem(text: str) -> str | None:
+    try:
+        json.loads(text)
+    except RecursionError:
+        return "must be JSON, and is nested too deeply"
+    except ValueError as error:
+        where = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        return f"must be JSON, and cannot be read{where}"
+    return None
+
+
+def _list_problem(text: str) -> str | None:
+    problem = _json_problem(text)
+    if problem is None and isinstance(json.loads(text), list):
+        return None
+    return 'must be a list, written as JSON: ["a", "b"]'
