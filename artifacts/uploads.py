@@ -1,0 +1,154 @@
+"""Blobs that are being sent: each lies in a file of its own until its digest is proven."""
+
+import fcntl
+import hashlib
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BufferedRandom
+from pathlib import Path
+
+from artifacts.files import make_private_folder
+from artifacts.names import checked_digest
+
+UPLOAD_LIFE_SECONDS = 24 * 3600.0
+"""How long an upload that nobody goes on with is kept."""
+
+
+class UploadUnknown(LookupError):
+    """There is no such upload, or it was finished or given up."""
+
+
+class UploadRefused(ValueError):
+    """An upload's piece does not begin where the last one ended, or somebody else writes it."""
+
+
+class TooLarge(ValueError):
+    """A blob or manifest over its limit."""
+
+
+class WrongDigest(ValueError):
+    """Content that does not have the digest it was announced with."""
+
+
+Keep = Callable[[Path, str], None]
+"""Takes a file that is on the disk, and its digest, into the repository."""
+
+
+class Upload:
+    """One upload, which any process may go on with by its id."""
+
+    def __init__(self, path: Path, limit: int, keep: Keep) -> None:
+        """Made by `start_upload` and `find_upload`."""
+        self.id = path.name
+        self._path = path
+        self._limit = limit
+        self._keep = keep
+
+    @property
+    def size(self) -> int:
+        """How many bytes have arrived."""
+        return self._path.stat().st_size
+
+    @contextmanager
+    def writing(self, offset: int | None = None) -> Iterator["UploadWriter"]:
+        """Open the upload for more pieces at its end, for this caller alone.
+
+        Args:
+            offset: where the sender believes the end to be, in bytes.
+
+        Raises:
+            UploadRefused: the end is elsewhere, or another request is writing.
+            UploadUnknown: it was finished in between.
+        """
+        with self._locked() as file:
+            end = file.seek(0, os.SEEK_END)
+            if offset is not None and offset != end:
+                raise UploadRefused(f"upload {self.id} has {end} bytes; send from there on")
+            yield UploadWriter(file, self._limit)
+
+    def finish(self, digest: str | None = None) -> str:
+        """Keep what has arrived as a blob, and return its digest; raises WrongDigest."""
+        if digest is not None:
+            checked_digest(digest)
+        with self._locked() as file:
+            actual = f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+            if digest is not None:
+                check_digest(actual, digest)
+            os.fsync(file.fileno())
+            self._keep(self._path, actual)
+        return actual
+
+    def discard(self) -> None:
+        """Give the upload up."""
+        self._path.unlink(missing_ok=True)
+
+    @contextmanager
+    def _locked(self) -> Iterator[BufferedRandom]:
+        try:
+            file = self._path.open("r+b")
+        except FileNotFoundError as error:
+            raise UploadUnknown(f"upload {self.id} was finished or given up") from error
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UploadRefused(f"another request writes upload {self.id}") from error
+            # Whoever held the lock may have made a blob of this very file: never write to that.
+            if not self._path.exists() or not os.path.samestat(
+                self._path.stat(), os.fstat(file.fileno())
+            ):
+                raise UploadUnknown(f"upload {self.id} was finished or given up")
+            yield file
+
+
+class UploadWriter:
+    """Adds pieces to an upload, up to its limit."""
+
+    def __init__(self, file: BufferedRandom, limit: int) -> None:
+        """Made by `Upload.writing`."""
+        self._file = file
+        self._limit = limit
+
+    def write(self, piece: bytes) -> None:
+        """Add a piece; raises TooLarge."""
+        if self._file.tell() + len(piece) > self._limit:
+            raise TooLarge(f"the blob has over {self._limit} bytes, the limit of this registry")
+        self._file.write(piece)
+
+
+def start_upload(folder: Path, limit: int, keep: Keep) -> Upload:
+    """Begin an upload in `folder`, and give up those there that nobody went on with."""
+    make_private_folder(folder)
+    for path in folder.iterdir():
+        _remove_if_old(path)
+    upload = Upload(folder / uuid.uuid4().hex, limit, keep)
+    (folder / upload.id).touch(mode=0o600, exist_ok=False)
+    return upload
+
+
+def find_upload(folder: Path, upload_id: str, limit: int, keep: Keep) -> Upload:
+    """An upload that was begun before, by whichever process; raises UploadUnknown."""
+    try:
+        well_formed = uuid.UUID(hex=upload_id).hex == upload_id
+    except ValueError:
+        well_formed = False
+    if not well_formed or not (folder / upload_id).is_file():
+        raise UploadUnknown(f"there is no upload {upload_id[:64]!r}; begin it again")
+    return Upload(folder / upload_id, limit, keep)
+
+
+def check_digest(actual: str, announced: str) -> None:
+    """Raise WrongDigest where the two differ."""
+    if actual != announced:
+        raise WrongDigest(f"the content has the digest {actual}, and was announced as {announced}")
+
+
+def _remove_if_old(path: Path) -> None:
+    try:
+        if time.time() - path.stat().st_mtime > UPLOAD_LIFE_SECONDS:
+            path.unlink()
+    except FileNotFoundError:
+        return  # Another process finished it or gave it up.
