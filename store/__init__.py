@@ -1,0 +1,1 @@
+"""The customer's store: what an install keeps, on the customer's side."""

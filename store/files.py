@@ -1,0 +1,49 @@
+"""Files and folders for their owner alone, written so that a crash leaves the old or the new."""
+
+import contextlib
+import os
+from pathlib import Path
+
+
+def make_folders(folder: Path) -> None:
+    """Creates the folder and its missing parents, mode 0700 whatever the umask."""
+    if folder.is_dir():
+        return
+    make_folders(folder.parent)
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+        folder.chmod(0o700)
+        sync_folder(folder.parent)
+
+
+def open_private(path: Path, flags: int) -> int:
+    """Opens the file and returns its descriptor; a file that this creates has mode 0600."""
+    return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Writes the file down to the disk, mode 0600 whatever the umask."""
+    with os.fdopen(open_private(path, os.O_WRONLY | os.O_TRUNC), "wb") as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def replace_private(path: Path, data: bytes, incoming: Path) -> None:
+    """Puts a new file in the place of `path`; `incoming` is where it is written before.
+
+    Only one writer may use `incoming` at a time; it must lie on the file system of `path`.
+    """
+    write_private(incoming, data)
+    incoming.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Brings the names of the folder's files down to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,127 @@
+"""A store that is a folder of this machine: for development, and for installs of one host.
+
+Every change happens under one file lock in the root, by writing a file beside and renaming it, so
+that a reader sees the old object or the new one, and a crash leaves one of the two. Files are
+readable by their owner alone, whatever the umask. The folder must lie on a local file system.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from store.files import make_folders, open_private, replace_private, sync_folder
+from store.interface import (
+    ABSENT,
+    ANY,
+    Conflict,
+    IfMatch,
+    Object,
+    StoreUnavailable,
+    check_key,
+    check_prefix,
+)
+
+# Keys never begin a segment with a dot, so these collide with none.
+_LOCK: Final = ".lock"
+_INCOMING: Final = ".incoming"
+
+
+class FolderStore:
+    """The store in the folder `root`, which is created when it is first written to."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+
+    def get(self, key: str) -> Object | None:
+        """The object under the key, or None; raises StoreUnavailable."""
+        with _explained(key, self.root):
+            return self._read(self._path(key))
+
+    def put(self, key: str, data: bytes, *, if_match: IfMatch) -> str:
+        """Writes the object as a whole and returns its etag; raises Conflict."""
+        path = self._path(key)
+        with _explained(key, self.root), self._locked():
+            self._check(key, path, if_match)
+            make_folders(path.parent)
+            replace_private(path, data, incoming=self.root / _INCOMING)
+        return _etag(data)
+
+    def list(self, prefix: str) -> list[str]:
+        """The keys that begin with the prefix, sorted."""
+        folder = self.root / check_prefix(prefix).rpartition("/")[0]
+        with _explained(prefix, self.root):
+            keys = [
+                (Path(parent) / name).relative_to(self.root).as_posix()
+                for parent, _, names in os.walk(folder, onerror=_unless_absent)
+                for name in names
+                if not name.startswith(".")
+            ]
+        return sorted(key for key in keys if key.startswith(prefix))
+
+    def delete(self, key: str, *, if_match: IfMatch = ANY) -> None:
+        """Removes the object, if there is one; raises Conflict."""
+        path = self._path(key)
+        with _explained(key, self.root), self._locked():
+            self._check(key, path, if_match)
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                path.unlink()
+                sync_folder(path.parent)
+
+    def local_path(self, key: str) -> Path:
+        """The file of the key; its folder exists, the file itself may not."""
+        path = self._path(key)
+        with _explained(key, self.root):
+            make_folders(path.parent)
+        return path
+
+    def _path(self, key: str) -> Path:
+        return self.root / check_key(key)
+
+    def _read(self, path: Path) -> Object | None:
+        try:
+            data = path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return Object(data, _etag(data))
+
+    def _check(self, key: str, path: Path, if_match: IfMatch) -> None:
+        if if_match is ANY:
+            return
+        found = self._read(path)
+        if (found is None) if if_match is ABSENT else (found and found.etag == if_match):
+            return
+        raise Conflict(key)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        make_folders(self.root)
+        lock = open_private(self.root / _LOCK, os.O_RDWR)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+
+@contextlib.contextmanager
+def _explained(key: str, root: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreUnavailable(
+            f"the store in {root} cannot be used for {key!r}: {error}; "
+            "check that the folder is there, has room, and belongs to the worker's user"
+        ) from error
+
+
+def _etag(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _unless_absent(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error

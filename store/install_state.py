@@ -1,0 +1,252 @@
+"""What the store knows of its install: inputs, components, actions, and the release deployed last.
+
+One object per entity, so that components that deploy in parallel do not meet. Each change raises
+the state's revision: a run tells every activity the newest one that it knows of, and a store that
+is behind it (a restored copy, another store) is refused before anything is done.
+"""
+
+import secrets
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from apps.config import AppConfig
+from apps.sensitivity import Sensitive
+from apps.state import (
+    ActionState,
+    AppState,
+    ComponentState,
+    OrgState,
+    StateDocument,
+    effective_inputs,
+)
+from contracts.deploys import Inputs
+from contracts.errors import StoreBehind
+from store.documents import change_document, read_document
+from store.interface import ABSENT, ANY, Conflict, Store
+
+_INPUTS: Final = "inputs/current.json"
+_SENSITIVE_INPUTS: Final = "inputs/sensitive.json"
+_RELEASE: Final = "release.json"
+_REVISION: Final = "revision.json"
+_DIGEST_KEY: Final = "keys/plan-digest"
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class _Record(BaseModel):
+    """Tolerates fields of a newer version, as every message does."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Output(_Record):
+    """An output of a component or an action."""
+
+    value: JsonValue = Field(repr=False)
+    sensitive: bool = False
+
+
+class ComponentRecord(_Record):
+    """What was last deployed of a component."""
+
+    component: str
+    type: str
+    status: Literal["applying", "done"]
+    app: str
+    release: str
+    """The release that deployed it, and that it is torn down from."""
+    artifact: str
+    """Digest of its artifact."""
+    config: str
+    """Digest of its part of the app config."""
+    inputs: dict[str, str] = Field(default_factory=dict)
+    """A keyed digest of each input that it refers to."""
+    dependencies: list[str] = Field(default_factory=list)
+    var_name: str | None = None
+    outputs: dict[str, Output] = Field(default_factory=dict)
+
+
+class ActionRecord(_Record):
+    """What an action's last run left."""
+
+    action: str
+    status: Literal["running", "done", "failed"]
+    outputs: dict[str, Output] = Field(default_factory=dict)
+
+
+class DeployedRelease(_Record):
+    """The release of the newest deploy that ended well."""
+
+    app: str
+    release: str
+
+
+class InstallState:
+    """Reads and writes the state of one install; all methods block."""
+
+    def __init__(self, store: Store, install: str, org: str) -> None:
+        self._store = store
+        self._install = install
+        self._org = org
+
+    def require_revision(self, revision: int) -> None:
+        """Refuse to work on a store that lacks what the run has recorded.
+
+        Raises:
+            StoreBehind: with both revisions.
+        """
+        here = self.revision()
+        if here < revision:
+            raise StoreBehind(
+                f"The store of {self._install} is at revision {here}, and the run has seen "
+                f"{revision}. It was restored from an older copy, or is another store. Bring the "
+                "newest back, or start the deploy again to go on from this one."
+            )
+
+    def revision(self) -> int:
+        """How often the state was changed."""
+        found = read_document(self._store, _REVISION)
+        return int(found[0]["revision"]) if found else 0
+
+    def bring_inputs(self, inputs: Inputs) -> None:
+        """Keep the newest revision of the inputs."""
+        change_document(
+            self._store,
+            _INPUTS,
+            lambda now: (
+                inputs.model_dump(mode="json")
+                if now is None or int(now["revision"]) < inputs.revision
+                else None
+            ),
+        )
+
+    def set_sensitive_input(self, name: str, value: str) -> None:
+        """Keep the value of a sensitive input; it is set on the customer's side only."""
+        change_document(self._store, _SENSITIVE_INPUTS, lambda now: {**(now or {}), name: value})
+        self._raise_revision()
+
+    def inputs(self, config: AppConfig) -> dict[str, str | Sensitive]:
+        """The value of every input of the app, defaults filled in; raises `InputErrors`."""
+        found = read_document(self._store, _INPUTS)
+        given = Inputs.model_validate(found[0]).values if found else {}
+        sensitive = read_document(self._store, _SENSITIVE_INPUTS)
+        secret = {name: str(value) for name, value in (sensitive[0] if sensitive else {}).items()}
+        return effective_inputs(config, _declared(config, given), _declared(config, secret))
+
+    def components(self) -> dict[str, ComponentRecord]:
+        """What is deployed, by component."""
+        return {one.component: one for one in self._all("components/", ComponentRecord)}
+
+    def component(self, name: str) -> ComponentRecord | None:
+        """What is deployed of one component."""
+        return self._read(_component_key(name), ComponentRecord)
+
+    def put_component(self, record: ComponentRecord) -> int:
+        """Record a component; returns the state's new revision."""
+        self._write(_component_key(record.component), record)
+        return self._raise_revision()
+
+    def remove_component(self, name: str) -> int:
+        """Forget a component that was torn down; returns the state's new revision."""
+        self._store.delete(_component_key(name))
+        return self._raise_revision()
+
+    def put_action(self, record: ActionRecord) -> int:
+        """Record an action's run; returns the state's new revision."""
+        self._write(f"actions/{record.action}.json", record)
+        return self._raise_revision()
+
+    def action(self, name: str) -> ActionRecord | None:
+        """What the last run of an action left."""
+        return self._read(f"actions/{name}.json", ActionRecord)
+
+    def deployed(self) -> DeployedRelease | None:
+        """The release deployed last, if there is one."""
+        return self._read(_RELEASE, DeployedRelease)
+
+    def put_deployed(self, deployed: DeployedRelease) -> int:
+        """Record that a deploy of the whole release ended well."""
+        self._write(_RELEASE, deployed)
+        return self._raise_revision()
+
+    def document(self, config: AppConfig, app: str) -> StateDocument:
+        """What templates see; raises `InputErrors`."""
+        return StateDocument(
+            install_id=self._install,
+            org=OrgState(id=self._org, name=self._org),
+            app=AppState(id=app, name=app),
+            inputs=self.inputs(config),
+            components={
+                name: ComponentState(
+                    status="active" if one.status == "done" else one.status,
+                    outputs=_outputs(one.outputs),
+                    build_id=one.artifact,
+                    var_name=one.var_name,
+                )
+                for name, one in self.components().items()
+            },
+            actions={
+                one.action: ActionState(status=one.status, outputs=_outputs(one.outputs))
+                for one in self._all("actions/", ActionRecord)
+            },
+        )
+
+    def secrets(self, config: AppConfig) -> list[object]:
+        """Every sensitive value that the store knows: what must be masked wherever it shows up."""
+        kept = [one.outputs for one in self.components().values()]
+        kept += [one.outputs for one in self._all("actions/", ActionRecord)]
+        outputs = [out.value for one in kept for out in one.values() if out.sensitive]
+        inputs = [one.value for one in self.inputs(config).values() if isinstance(one, Sensitive)]
+        return [*outputs, *inputs]
+
+    def digest_key(self) -> bytes:
+        """The key of plan digests, made once and never shown."""
+        found = self._store.get(_DIGEST_KEY)
+        if found is None:
+            try:
+                self._store.put(_DIGEST_KEY, secrets.token_bytes(32), if_match=ABSENT)
+            except Conflict:
+                return self.digest_key()
+            return self.digest_key()
+        return found.data
+
+    def _raise_revision(self) -> int:
+        revisions: list[int] = []
+
+        def raised(now: Mapping[str, object] | None) -> dict[str, object]:
+            revisions[:] = [int(str(now["revision"])) + 1 if now else 1]
+            return {"revision": revisions[0]}
+
+        change_document(self._store, _REVISION, raised)
+        return revisions[0]
+
+    def _read(self, key: str, model: type[M]) -> M | None:
+        found = self._store.get(key)
+        return model.model_validate_json(found.data) if found else None
+
+    def _write(self, key: str, record: BaseModel) -> None:
+        self._store.put(key, record.model_dump_json(indent=1).encode(), if_match=ANY)
+
+    def _all(self, prefix: str, model: type[M]) -> Iterable[M]:
+        for key in self._store.list(prefix):
+            record = self._read(key, model)
+            if record is not None:
+                yield record
+
+
+def _component_key(name: str) -> str:
+    return f"components/{name}.json"
+
+
+def _outputs(outputs: Mapping[str, Output]) -> dict[str, object | Sensitive]:
+    return {
+        name: Sensitive(one.value) if one.sensitive else one.value for name, one in outputs.items()
+    }
+
+
+def _declared(config: AppConfig, values: Mapping[str, str]) -> dict[str, str]:
+    """The values of inputs that this release has: another release may have others."""
+    declared = {one.name for one in config.inputs}
+    return {name: value for name, value in values.items() if name in declared}

@@ -1,0 +1,150 @@
+"""The journal of operations: who tried, which tools were started, and the one outcome.
+
+One object per operation, `journals/<key>.json`. It is never deleted on success: Temporal may time
+out an activity that succeeded, and its next attempt finds the outcome here.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from store.documents import Document, change_document, read_document
+from store.interface import Malformed, Store
+from store.machine import Machine
+
+_ATTEMPTS_KEPT: Final = 50
+"""An activity is tried without end; its newest attempts tell enough."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A final failure: no later attempt changes it."""
+
+    type: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an operation: exactly one of the two."""
+
+    result: dict[str, Any] | None = None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A tool that was started, or was about to be."""
+
+    number: int
+    """From 1, over all machines."""
+    label: str
+    machine: str
+    at: float
+    """Epoch seconds."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the journal says of one operation."""
+
+    attempts: int
+    runs: tuple[Run, ...]
+    outcome: Outcome | None
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The journal of an install's operations."""
+
+    store: Store
+    clock: Callable[[], float] = time.time
+
+    def begin(self, key: str, machine: Machine) -> Entry:
+        """Notes that an attempt began on the machine, and returns what is known so far."""
+        attempt = {"at": self.clock(), "machine": machine.id, "boot": machine.boot}
+
+        def add(document: Document) -> None:
+            document["attempts"] += 1
+            document["newest_attempts"] = [*document["newest_attempts"], attempt][-_ATTEMPTS_KEPT:]
+
+        return self._change(key, add)
+
+    def begin_run(self, key: str, label: str, machine: Machine) -> Run:
+        """Notes, before a tool is started, that it is about to be; returns it with its number."""
+
+        def add(document: Document) -> None:
+            number = len(document["runs"]) + 1
+            document["runs"].append(asdict(Run(number, label, machine.id, self.clock())))
+
+        return self._change(key, add).runs[-1]
+
+    def outcome(self, key: str) -> Outcome | None:
+        """The recorded outcome of the operation, or None."""
+        found = read_document(self.store, _key(key))
+        return _parse(key, found[0]).outcome if found else None
+
+    def record_result(self, key: str, result: dict[str, Any]) -> Outcome:
+        """Records the result, unless an outcome is recorded; returns the one that stands."""
+        return self._record(key, {"result": result})
+
+    def record_failure(self, key: str, type_: str, message: str) -> Outcome:
+        """Records a final failure, unless an outcome is recorded; returns the one that stands."""
+        return self._record(key, {"failure": {"type": type_, "message": message}})
+
+    def _record(self, key: str, outcome: Document) -> Outcome:
+        def add(document: Document) -> None:
+            if document["outcome"] is None:
+                document["outcome"] = outcome | {"at": self.clock()}
+
+        standing = self._change(key, add).outcome
+        if standing is None:
+            raise Malformed(f"{_key(key)} did not keep the outcome")
+        return standing
+
+    def _change(self, key: str, add: Callable[[Document], None]) -> Entry:
+        entries: list[Entry] = []
+
+        def change(document: Document | None) -> Document:
+            changed = document or {
+                "key": key,
+                "attempts": 0,
+                "newest_attempts": [],
+                "runs": [],
+                "outcome": None,
+            }
+            _parse(key, changed)
+            add(changed)
+            entries[:] = [_parse(key, changed)]
+            return changed
+
+        change_document(self.store, _key(key), change)
+        return entries[0]
+
+
+def _key(key: str) -> str:
+    return f"journals/{key}.json"
+
+
+def _parse(key: str, document: Document) -> Entry:
+    try:
+        return Entry(
+            attempts=int(document["attempts"]),
+            runs=tuple(
+                Run(int(run["number"]), str(run["label"]), str(run["machine"]), float(run["at"]))
+                for run in document["runs"]
+            ),
+            outcome=_outcome(document["outcome"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise Malformed(f"{_key(key)} is no journal entry: {error!r}") from error
+
+
+def _outcome(recorded: Document | None) -> Outcome | None:
+    if recorded is None:
+        return None
+    if "result" in recorded:
+        return Outcome(result=dict(recorded["result"]))
+    failure = recorded["failure"]
+    return Outcome(failure=Failure(str(failure["type"]), str(failure["message"])))

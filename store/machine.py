@@ -1,0 +1,63 @@
+"""Which machine this is, and since which boot: what a lease names its holder by."""
+
+import contextlib
+import hashlib
+import secrets
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from store.files import make_folders, write_private
+
+_MACHINE_ID: Final = Path("/etc/machine-id")
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine and one boot of it."""
+
+    id: str
+    boot: str
+    """Empty where the system does not tell; then a reboot is not noticed, and locks decide."""
+
+    @classmethod
+    def here(cls, data: Path) -> "Machine":
+        """This machine, as the worker with the data folder `data` sees it.
+
+        Containers may share their image's machine id, so the data folder has a random id of its
+        own that is mixed in. Workers of one host that share the data folder are one machine.
+        """
+        own = _own_id(data)
+        system = _MACHINE_ID.read_text().strip() if _MACHINE_ID.is_file() else ""
+        return cls(hashlib.sha256(f"{system} {own}".encode()).hexdigest()[:32], _boot())
+
+
+def _own_id(data: Path) -> str:
+    make_folders(data)
+    path = data / "machine-id"
+    if not path.exists():
+        candidate = data / f".machine-id-{secrets.token_hex(8)}"
+        write_private(candidate, secrets.token_hex(16).encode())
+        # Another worker that starts at the same time may be faster: its id counts.
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(candidate)
+        candidate.unlink()
+    return path.read_text().strip()
+
+
+def _boot() -> str:
+    if _BOOT_ID.is_file():
+        return _BOOT_ID.read_text().strip()
+    if sys.platform != "darwin":
+        return ""
+    # Not kern.boottime: that one moves when the clock is set.
+    asked = subprocess.run(
+        ["/usr/sbin/sysctl", "-n", "kern.bootsessionuuid"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return asked.stdout.strip()

@@ -1,0 +1,50 @@
+"""The turn: the right to change the install, as its store has seen it.
+
+The Install workflow grants turns with numbers that only grow. The store keeps the highest one, so
+that a run which lost its turn (terminated, or restarted) is refused here, whatever it believes.
+"""
+
+from typing import Final
+
+from store.documents import Document, change_document
+from store.interface import Malformed, Store, StoreError
+
+TURN_KEY: Final = "turn.json"
+
+
+class TurnIsHeld(StoreError):
+    """Another run has the install's turn, or had a later one."""
+
+    def __init__(self, number: int, workflow_id: str) -> None:
+        super().__init__(
+            f"the install's turn is {number} of {workflow_id}; "
+            "start the run again, so that it gets a turn of its own"
+        )
+        self.number = number
+        self.workflow_id = workflow_id
+
+
+def check_turn(store: Store, number: int, workflow_id: str) -> None:
+    """Records a turn that is higher than all before; accepts the highest one again.
+
+    Raises:
+        TurnIsHeld: the number is lower than the highest, or the same but of another workflow.
+    """
+
+    def advance(document: Document | None) -> Document | None:
+        if document is not None:
+            held, holder = _parse(document)
+            if number < held or (number == held and workflow_id != holder):
+                raise TurnIsHeld(held, holder)
+            if number == held:
+                return None
+        return {"number": number, "workflow_id": workflow_id}
+
+    change_document(store, TURN_KEY, advance)
+
+
+def _parse(document: Document) -> tuple[int, str]:
+    try:
+        return int(document["number"]), str(document["workflow_id"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise Malformed(f"{TURN_KEY} is no turn: {error!r}; restore it from a backup") from error
