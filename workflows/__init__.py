@@ -1,0 +1,1 @@
+"""The flows: they decide, activities do. Deterministic, short, and replayed in the tests."""

@@ -1,0 +1,93 @@
+"""Action: the steps of one action in order, each once; the first that fails ends the run."""
+
+from datetime import timedelta
+
+from temporalio import workflow
+
+from contracts import actions
+from contracts.actions import (
+    FEATURE_ACTION,
+    ActionInput,
+    ActionResult,
+    ActionScope,
+    ScopeAction,
+    StepInput,
+    StepResult,
+)
+from contracts.errors import EngineFailed
+from contracts.names import install_queue
+from workflows.calls import call, failing_as_its_activity
+from workflows.identity import require_id, show
+
+
+@workflow.defn(name="Action")
+class Action:
+    """Runs without a turn: an action changes nothing that a deploy decides about."""
+
+    @workflow.run
+    async def run(self, input: ActionInput) -> ActionResult:
+        """Run the action's steps."""
+        require_id("action", input.install, f"{input.action}/…")
+        show(install=input.install, release=input.release, status="running")
+        with failing_as_its_activity():
+            return await self._run(input)
+
+    async def _run(self, input: ActionInput) -> ActionResult:
+        workflow.set_current_details(f"{input.action}: reading its steps")
+        scope = await call(
+            actions.SCOPE,
+            ScopeAction(
+                requires=[FEATURE_ACTION],
+                install=input.install,
+                action=input.action,
+                release=input.release,
+            ),
+            queue=install_queue(input.install),
+            summary=f"the steps of {input.action}",
+        )
+        show(app=scope.app, release=scope.release)
+        steps = await self._steps(input, scope)
+        show(status="done")
+        return ActionResult(
+            install=input.install, action=input.action, release=scope.release, steps=steps
+        )
+
+    async def _steps(self, input: ActionInput, scope: ActionScope) -> list[StepResult]:
+        results: list[StepResult] = []
+        deadline = workflow.now() + timedelta(seconds=scope.timeout_seconds)
+        state_revision = scope.state_revision
+        for index, name in enumerate(scope.steps):
+            left = (deadline - workflow.now()).total_seconds()
+            if left <= 0:
+                raise EngineFailed(
+                    f"The action {input.action} ran out of its {scope.timeout_seconds:.0f} s "
+                    f"before step {name!r}. Raise `timeout` in the action, or do less in it."
+                )
+            workflow.set_current_details(
+                f"{input.action}: step {index + 1} of {len(scope.steps)}, **{name}**"
+            )
+            result = await call(
+                actions.STEP,
+                self._step(input, scope, index, left, state_revision),
+                queue=install_queue(input.install),
+                summary=f"{input.action}: {name}",
+            )
+            state_revision = max(state_revision, result.state_revision)
+            results.append(result)
+        return results
+
+    def _step(
+        self, input: ActionInput, scope: ActionScope, index: int, left: float, state_revision: int
+    ) -> StepInput:
+        first_run = workflow.info().first_execution_run_id
+        return StepInput(
+            requires=[FEATURE_ACTION],
+            install=input.install,
+            app=scope.app,
+            release=scope.release,
+            action=input.action,
+            step=index,
+            key=f"{first_run}/{input.action}/step/{index}",
+            timeout_seconds=left,
+            state_revision=state_revision,
+        )

@@ -1,0 +1,71 @@
+"""Approval by digest: what waits for a person, and what the person said."""
+
+from dataclasses import dataclass
+
+from temporalio import workflow
+
+from contracts.deploys import Approval, WaitingPlan
+from contracts.errors import BadInput
+
+
+@dataclass
+class _Pending:
+    plan: WaitingPlan
+    plan_key: str
+    approved: bool | None = None
+    said: Approval | None = None
+
+
+class Approvals:
+    """The plans of one run that wait for an approval, by digest."""
+
+    def __init__(self) -> None:
+        self._pending: dict[str, _Pending] = {}
+
+    async def ask(self, plan: WaitingPlan, plan_key: str) -> tuple[bool, Approval]:
+        """Wait until somebody approves or denies exactly this plan.
+
+        Returns:
+            Whether it was approved, and the words that came with it.
+        """
+        pending = _Pending(plan, plan_key)
+        self._pending[plan.digest] = pending
+        try:
+            await workflow.wait_condition(lambda: pending.approved is not None)
+        finally:
+            del self._pending[plan.digest]
+        if pending.approved is None or pending.said is None:
+            raise AssertionError("the condition held")
+        return pending.approved, pending.said
+
+    def refuse_other(self, digest: str) -> None:
+        """The validator of `approve` and `deny`: only what waits can be decided.
+
+        Raises:
+            BadInput: naming what does wait.
+        """
+        pending = self._pending.get(digest)
+        if pending is not None and pending.approved is None:
+            return
+        waiting = [one for one in self._pending.values() if one.approved is None]
+        if not waiting:
+            raise BadInput(f"Nothing waits for an approval here, so {digest} cannot be decided.")
+        current = "; ".join(f"{one.plan.component}: {one.plan.digest}" for one in waiting)
+        raise BadInput(f"No plan with digest {digest} waits for an approval. What waits: {current}")
+
+    def decide(self, approval: Approval, approved: bool) -> WaitingPlan:
+        """Record what a person decided, after `refuse_other` let it pass."""
+        pending = self._pending[approval.digest]
+        pending.approved = approved
+        pending.said = approval
+        return pending.plan
+
+    def find(self, digest: str) -> tuple[WaitingPlan, str]:
+        """The waiting plan with this digest, and the key of the operation that made it."""
+        self.refuse_other(digest)
+        pending = self._pending[digest]
+        return pending.plan, pending.plan_key
+
+    def waiting(self) -> list[WaitingPlan]:
+        """The plans that wait, in the order they came."""
+        return [one.plan for one in self._pending.values() if one.approved is None]

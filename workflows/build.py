@@ -1,0 +1,62 @@
+"""Build: from an uploaded config folder to one release, its components packed in parallel."""
+
+import asyncio
+
+from temporalio import workflow
+
+from contracts import builds
+from contracts.builds import AssembleRelease, BuildInput, BuildResult, CheckSource, PackComponent
+from contracts.names import BUILD_QUEUE
+from workflows.calls import call, failing_as_its_activity
+from workflows.identity import require_id, show
+
+
+@workflow.defn(name="Build")
+class Build:
+    """Checks, packs and assembles; every step gives the same digest for the same content."""
+
+    @workflow.run
+    async def run(self, input: BuildInput) -> BuildResult:
+        """Build the release."""
+        require_id("build", input.app)
+        show(app=input.app, status="checking")
+        with failing_as_its_activity():
+            return await self._build(input)
+
+    async def _build(self, input: BuildInput) -> BuildResult:
+        checked = await call(
+            builds.CHECK,
+            CheckSource(app=input.app, source=input.source),
+            queue=BUILD_QUEUE,
+            summary="check and freeze the config",
+        )
+        show(status="packing")
+        packed = await asyncio.gather(
+            *(
+                call(
+                    builds.PACK,
+                    PackComponent(app=input.app, source=input.source, component=component),
+                    queue=BUILD_QUEUE,
+                    summary=f"pack {component}",
+                )
+                for component in checked.components
+            )
+        )
+        release = await call(
+            builds.ASSEMBLE,
+            AssembleRelease(
+                app=input.app,
+                config=checked.config,
+                components={one.component: one.artifact for one in packed},
+            ),
+            queue=BUILD_QUEUE,
+            summary="assemble the release",
+        )
+        show(release=release.release, status="built")
+        return BuildResult(
+            app=input.app,
+            release=release.release,
+            components={one.component: one.artifact.digest for one in packed},
+            reused=release.reused,
+            warnings=checked.warnings,
+        )

@@ -1,0 +1,85 @@
+"""How a workflow calls an activity: by its declaration in the contract, typed both ways."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TypeVar
+
+from pydantic import BaseModel
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.workflow import ActivityCancellationType
+
+from contracts.activities import Activity
+from contracts.errors import by_type
+
+I = TypeVar("I", bound=BaseModel)  # noqa: E741 - as in the declaration
+O = TypeVar("O", bound=BaseModel)  # noqa: E741
+
+
+async def call(activity: Activity[I, O], input: I, *, queue: str, summary: str = "") -> O:
+    """Run an activity on the queue of whoever implements it.
+
+    On cancellation it waits until the activity has stopped: the workflow must not say that it ended
+    while a tool still works.
+
+    Raises:
+        ActivityError: with the typed error as its cause.
+    """
+    result: O = await workflow.execute_activity(
+        activity.name,
+        input,
+        result_type=activity.result,
+        task_queue=queue,
+        start_to_close_timeout=activity.start_to_close,
+        schedule_to_start_timeout=activity.schedule_to_start,
+        heartbeat_timeout=activity.heartbeat,
+        retry_policy=activity.retry,
+        cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+        summary=summary or activity.name,
+    )
+    return result
+
+
+async def call_local(
+    activity: Activity[I, O], input: I, *, retry: RetryPolicy | None = None, summary: str = ""
+) -> O:
+    """Run a short activity inside the control worker, without a round trip through a queue."""
+    result: O = await workflow.execute_local_activity(
+        activity.name,
+        input,
+        result_type=activity.result,
+        start_to_close_timeout=activity.start_to_close,
+        retry_policy=retry or activity.retry,
+        local_retry_threshold=timedelta(seconds=5),
+        summary=summary or activity.name,
+    )
+    return result
+
+
+@contextmanager
+def failing_as_its_activity() -> Iterator[None]:
+    """End the workflow with the activity's own typed error, instead of "Activity task failed"."""
+    try:
+        yield
+    except ActivityError as error:
+        typed = typed_cause(error)
+        if typed is None or typed.type is None:
+            raise
+        raise by_type(typed.type)(typed.message) from error
+
+
+def typed_cause(error: BaseException) -> ApplicationError | None:
+    """The typed error that an activity ended with, or None where it ended otherwise."""
+    cause = error.cause if isinstance(error, ActivityError) else error
+    return cause if isinstance(cause, ApplicationError) else None
+
+
+def in_words(error: BaseException) -> str:
+    """An error as a person reads it: its type and its message."""
+    typed = typed_cause(error)
+    if typed is not None:
+        return f"{typed.type}: {typed.message}"
+    cause = error.cause if isinstance(error, ActivityError) and error.cause else error
+    return f"{type(cause).__name__}: {cause}"

@@ -1,0 +1,197 @@
+"""One component of a deploy: wait for what comes before, plan, ask, apply."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+from contracts import deploys
+from contracts.activities import Activity
+from contracts.deploys import (
+    FEATURE_TERRAFORM,
+    Applied,
+    ApplyInput,
+    ComponentOutcome,
+    Decision,
+    Grant,
+    Plan,
+    PlanInput,
+    WaitingPlan,
+)
+from contracts.errors import Denied, NotUnderstood, StalePlan
+from contracts.names import Name, install_queue
+from workflows.approvals import Approvals
+from workflows.calls import call, in_words, typed_cause
+
+SETTLED = frozenset({"applied", "unchanged", "skipped", "torn down"})
+"""Outcomes after which what comes next may begin."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The activities of one component type."""
+
+    plan: Activity[PlanInput, Plan]
+    apply: Activity[ApplyInput, Applied]
+    feature: str
+
+
+ENGINES: Mapping[str, Engine] = {
+    "terraform_module": Engine(deploys.TERRAFORM_PLAN, deploys.TERRAFORM_APPLY, FEATURE_TERRAFORM)
+}
+"""The engine of each component type; a new engine is a new line here."""
+
+
+@dataclass
+class DeployState:
+    """What the components of one deploy share."""
+
+    install: Name
+    grant: Grant
+    approvals: Approvals
+    changed: Callable[[], None]
+    """Called whenever a person would see something new."""
+    state_revision: int
+    outcomes: dict[str, ComponentOutcome] = field(default_factory=dict)
+    running: dict[str, str] = field(default_factory=dict)
+    """What each component does right now, in words."""
+
+
+class ComponentRun:
+    """Takes one component from its decision to its outcome; a failure of it is an outcome too."""
+
+    def __init__(self, decision: Decision, state: DeployState) -> None:
+        self._decision = decision
+        self._state = state
+        self._ordinal = 0
+
+    async def run(self) -> None:
+        """Settle the component; raises only what cancels the whole deploy."""
+        name = self._decision.component
+        outcomes = self._state.outcomes
+        await workflow.wait_condition(
+            lambda: all(before in outcomes for before in self._decision.after)
+        )
+        try:
+            outcome = await self._settle()
+        except (ActivityError, Denied, NotUnderstood) as error:
+            if workflow.cancellation_reason() is not None:
+                raise
+            outcome = self._outcome("failed", in_words(error))
+        finally:
+            self._state.running.pop(name, None)
+        outcomes[name] = outcome
+        self._state.changed()
+
+    async def _settle(self) -> ComponentOutcome:
+        outcomes = self._state.outcomes
+        failed = [b for b in self._decision.after if outcomes[b].outcome not in SETTLED]
+        if failed:
+            return self._outcome("not attempted", f"{', '.join(failed)} did not succeed")
+        verb, reason = self._decision.verb, self._decision.reason
+        if verb == "skip":
+            applied = [b for b in self._decision.after if outcomes[b].outcome == "applied"]
+            if not applied:
+                return self._outcome("skipped", reason)
+            reason = f"{', '.join(applied)} changed"
+        return await self._plan_and_apply(teardown=verb == "teardown", reason=reason)
+
+    async def _plan_and_apply(self, *, teardown: bool, reason: str) -> ComponentOutcome:
+        engine = ENGINES.get(self._decision.type)
+        if engine is None:
+            raise NotUnderstood(f"Deploying a {self._decision.type} is not there yet.")
+        done = "torn down" if teardown else "applied"
+        while True:
+            self._refuse_if_cancelled()
+            plan_key = self._next_key("plan")
+            plan = await self._plan(engine, plan_key, teardown)
+            self._learn(plan.state_revision)
+            if plan.empty:
+                return self._outcome("torn down" if teardown else "unchanged", reason)
+            await self._approved(plan, plan_key, teardown)
+            self._refuse_if_cancelled()
+            try:
+                applied = await self._apply(engine, plan, plan_key, teardown)
+            except ActivityError as error:
+                stale = typed_cause(error)
+                if stale is None or stale.type != StalePlan.__name__:
+                    raise
+                reason = f"planned again: {stale.message}"
+                continue
+            self._learn(applied.state_revision)
+            return self._outcome(done, reason)
+
+    async def _plan(self, engine: Engine, key: str, teardown: bool) -> Plan:
+        self._say("planning the teardown" if teardown else "planning")
+        return await call(
+            engine.plan,
+            PlanInput(**self._operation(engine, key), teardown=teardown),
+            queue=install_queue(self._state.install),
+            summary=f"plan {'the teardown of ' if teardown else ''}{self._decision.component}",
+        )
+
+    async def _approved(self, plan: Plan, plan_key: str, teardown: bool) -> None:
+        self._say(f"waits for an approval of {plan.digest} ({plan.changes})")
+        waiting = WaitingPlan(
+            component=self._decision.component,
+            digest=plan.digest,
+            teardown=teardown,
+            changes=plan.changes,
+        )
+        asked = self._state.approvals.ask(waiting, plan_key)
+        approved, said = await asked
+        if not approved:
+            by = f" by {said.by}" if said.by else ""
+            why = f": {said.reason}" if said.reason else "."
+            raise Denied(f"The plan {plan.digest} was denied{by}{why}")
+
+    async def _apply(self, engine: Engine, plan: Plan, plan_key: str, teardown: bool) -> Applied:
+        self._say("tearing down" if teardown else "applying")
+        return await call(
+            engine.apply,
+            ApplyInput(
+                **self._operation(engine, self._next_key("apply")),
+                plan_key=plan_key,
+                digest=plan.digest,
+                teardown=teardown,
+            ),
+            queue=install_queue(self._state.install),
+            summary=f"{'tear down' if teardown else 'apply'} {self._decision.component}",
+        )
+
+    def _operation(self, engine: Engine, key: str) -> dict[str, object]:
+        return {
+            "requires": [engine.feature],
+            "install": self._state.install,
+            "app": self._state.grant.app,
+            "release": self._decision.release,
+            "component": self._decision.component,
+            "key": key,
+            "turn": self._state.grant.turn,
+            "inputs_revision": self._state.grant.inputs.revision,
+            "state_revision": self._state.state_revision,
+        }
+
+    def _next_key(self, verb: str) -> str:
+        self._ordinal += 1
+        first_run = workflow.info().first_execution_run_id
+        return f"{first_run}/{self._decision.component}/{verb}/{self._ordinal}"
+
+    def _learn(self, revision: int) -> None:
+        self._state.state_revision = max(self._state.state_revision, revision)
+
+    def _refuse_if_cancelled(self) -> None:
+        """A cancel that arrives beside another event can be lost; the flag is not."""
+        if workflow.cancellation_reason() is not None:
+            raise asyncio.CancelledError
+
+    def _say(self, doing: str) -> None:
+        self._state.running[self._decision.component] = doing
+        self._state.changed()
+
+    def _outcome(self, outcome: str, reason: str) -> ComponentOutcome:
+        return ComponentOutcome.model_validate(
+            {"component": self._decision.component, "outcome": outcome, "reason": reason}
+        )

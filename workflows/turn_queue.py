@@ -1,0 +1,127 @@
+"""The Install workflow's side of the turn: who holds it, who waits, who is next."""
+
+import asyncio
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError
+
+from contracts import installs
+from contracts.deploys import Grant, Inputs
+from contracts.installs import CarriedInstall, Holder, OpenRun, TurnEnd, TurnRequest, WatchRunInput
+from contracts.messages import Turn
+from contracts.names import CONTROL_QUEUE, Name
+from workflows.calls import call
+
+
+class TurnQueue:
+    """Grants the turn to one run at a time, in the order in which they asked."""
+
+    def __init__(self, app: Name, carried: CarriedInstall) -> None:
+        self._app = app
+        self._last = carried.last_turn
+        self.holder: Holder | None = carried.holder
+        self.waiting: list[TurnRequest] = list(carried.queue)
+        self._watched: Holder | None = None
+        self._watch: asyncio.Task[None] | None = None
+
+    @property
+    def last(self) -> int:
+        """The newest turn's number."""
+        return self._last
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a run that starts now gets the turn at once."""
+        return self.holder is None and not self.waiting
+
+    def reserve(self, workflow_id: str) -> Turn:
+        """Give the turn to a run that is about to start."""
+        self._last = max(self._last + 1, int(workflow.now().timestamp() * 1000))
+        turn = Turn(number=self._last, workflow_id=workflow_id)
+        self.holder = Holder(turn=turn, run_id="")
+        return turn
+
+    def started(self, turn: Turn, run_id: str) -> None:
+        """The run that the turn was reserved for has started."""
+        if self.holder is not None and self.holder.turn == turn:
+            self.holder = Holder(turn=turn, run_id=run_id)
+
+    def request(self, request: TurnRequest) -> None:
+        """Put a run at the end of the queue; a second request of the same run changes nothing."""
+        holds = self.holder is not None and self.holder.turn.workflow_id == request.workflow_id
+        if not holds and request not in self.waiting:
+            self.waiting.append(request)
+
+    def end(self, end: TurnEnd) -> None:
+        """A run has ended: free its turn, or take it out of the queue."""
+        self.waiting = [one for one in self.waiting if one.run_id != end.run_id]
+        if self.holder is not None and self.holder.turn == end.turn:
+            self.holder = None
+
+    def withdraw(self, turn: Turn) -> None:
+        """The run that the turn was reserved for did not start."""
+        if self.holder is not None and self.holder.turn == turn:
+            self.holder = None
+
+    def adopt(self, runs: list[OpenRun]) -> None:
+        """Take over what a former Install workflow left: the holder, and those that wait."""
+        for run in runs:
+            if run.turn is not None:
+                self._last = max(self._last, run.turn.number)
+                if self.holder is None or self.holder.turn.number < run.turn.number:
+                    self.holder = Holder(turn=run.turn, run_id=run.run_id)
+            elif run.wants:
+                self.request(TurnRequest(workflow_id=run.workflow_id, run_id=run.run_id))
+
+    @property
+    def has_work(self) -> bool:
+        """Whether `advance` would do something."""
+        return bool(self.waiting) and (self.holder is None or self.holder != self._watched)
+
+    async def advance(self, inputs: Inputs) -> None:
+        """Grant the free turn to the next; while somebody waits, look that the holder lives."""
+        if self.holder is None:
+            await self._grant_next(inputs)
+        elif self.waiting and self.holder != self._watched:
+            self.stop_watching()
+            self._watched = self.holder
+            self._watch = asyncio.create_task(self._watch_holder(self.holder))
+
+    async def _grant_next(self, inputs: Inputs) -> None:
+        request = self.waiting.pop(0)
+        turn = self.reserve(request.workflow_id)
+        self.started(turn, request.run_id)
+        run = workflow.get_external_workflow_handle(request.workflow_id, run_id=request.run_id)
+        try:
+            await run.signal("grant_turn", Grant(turn=turn, app=self._app, inputs=inputs))
+        except ApplicationError as error:
+            workflow.logger.info("%s is gone, the next one's turn: %s", request.workflow_id, error)
+            self.withdraw(turn)
+
+    async def _watch_holder(self, holder: Holder) -> None:
+        """Free the turn of a run that was terminated: nobody else tells of that."""
+        try:
+            await call(
+                installs.WATCH_RUN,
+                WatchRunInput(workflow_id=holder.turn.workflow_id, run_id=holder.run_id),
+                queue=CONTROL_QUEUE,
+                summary=f"waits for the end of {holder.turn.workflow_id}",
+            )
+        except ActivityError as error:
+            workflow.logger.warning("Cannot watch %s: %s", holder.turn.workflow_id, error)
+            return
+        if self.holder == holder:
+            self.holder = None
+
+    def stop_watching(self) -> None:
+        """End the look at the holder: nobody waits, it has ended, or Install continues as new."""
+        if self._watch is not None:
+            self._watch.cancel()
+        self._watch = self._watched = None
+
+    @property
+    def should_stop_watching(self) -> bool:
+        """Whether the look at the holder has lost its reason."""
+        return self._watched is not None and (
+            not self.waiting or self.holder is None or self.holder != self._watched
+        )

@@ -1,0 +1,92 @@
+"""A run's side of the turn: how it asks for the right to change its install, and gives it back."""
+
+from temporalio import workflow
+from temporalio.exceptions import ApplicationError
+
+from contracts.deploys import Grant
+from contracts.errors import BadInput, NotThere
+from contracts.installs import RunTurn, TurnEnd, TurnRequest
+from contracts.messages import WorkerDescription
+from contracts.names import Digest, install_workflow_id
+
+
+class RunsTurn:
+    """Held by each workflow that changes an install."""
+
+    def __init__(self) -> None:
+        self._grant: Grant | None = None
+        self._wants = False
+
+    def granted(self, grant: Grant) -> None:
+        """Take what the Install workflow gave; called by the run's signal handler."""
+        self._grant = grant
+
+    def view(self) -> RunTurn:
+        """How the run stands to the turn, for an Install that has just started."""
+        return RunTurn(turn=self._grant.turn if self._grant else None, wants=self._wants)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the run waits for its turn."""
+        return self._wants and self._grant is None
+
+    async def take(self, install: str, given: Grant | None) -> Grant:
+        """Take the turn that came with the input, or ask the Install workflow and wait.
+
+        Raises:
+            BadInput: the input carries a grant, and the Install workflow did not start this run.
+            NotThere: no Install workflow runs for this install.
+        """
+        info = workflow.info()
+        if given is not None:
+            if info.parent is None or info.parent.workflow_id != install_workflow_id(install):
+                raise BadInput(
+                    "`grant` is set by the Install workflow alone; start the run without it, "
+                    "and it will ask for its turn."
+                )
+            self._grant = given
+            return given
+        self._wants = True
+        try:
+            await workflow.get_external_workflow_handle(install_workflow_id(install)).signal(
+                "request_turn",
+                TurnRequest(workflow_id=info.workflow_id, run_id=info.run_id),
+            )
+        except ApplicationError as error:
+            raise NotThere(
+                f"There is no running Install for {install!r} ({error.message}). Start it first: "
+                f"temporal workflow start --type Install --task-queue control --workflow-id "
+                f'{install_workflow_id(install)} --input \'{{"install": "{install}", '
+                f'"app": "<app>"}}\' --id-conflict-policy Fail'
+            ) from error
+        await workflow.wait_condition(lambda: self._grant is not None)
+        if self._grant is None:
+            raise AssertionError("the condition held")
+        return self._grant
+
+    async def give_back(
+        self, install: str, *, release: Digest | None, worker: WorkerDescription | None
+    ) -> None:
+        """Tell the Install workflow that the run has ended; a failure of that never fails the run.
+
+        Args:
+            install: The install.
+            release: What the install runs now, if the run changed that.
+            worker: What the run learnt of the install's worker.
+        """
+        if self._grant is None and not self._wants:
+            return
+        info = workflow.info()
+        end = TurnEnd(
+            workflow_id=info.workflow_id,
+            run_id=info.run_id,
+            turn=self._grant.turn if self._grant else None,
+            release=release,
+            worker=worker,
+        )
+        try:
+            await workflow.get_external_workflow_handle(install_workflow_id(install)).signal(
+                "end_turn", end
+            )
+        except ApplicationError as error:
+            workflow.logger.warning("The Install workflow was not told of the end: %s", error)
