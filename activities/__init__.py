@@ -1,0 +1,1 @@
+"""What workers do: one folder per engine, and what the engines share."""

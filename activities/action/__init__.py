@@ -1,0 +1,1 @@
+"""Actions: steps of script, in the customer's account, each run once."""

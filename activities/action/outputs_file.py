@@ -1,0 +1,66 @@
+"""What a step wrote to its outputs file: lines of `key=value`, or JSON objects, merged in order."""
+
+import json
+
+from pydantic import JsonValue
+
+from contracts.errors import EngineFailed
+
+LARGEST_BYTES = 1024 * 1024
+"""More than that belongs into a file of the customer's own."""
+
+
+def parse_outputs(content: bytes) -> dict[str, JsonValue]:
+    """Read an outputs file; a later value of a key wins.
+
+    Raises:
+        EngineFailed: naming the line that is neither of the two forms.
+    """
+    if len(content) > LARGEST_BYTES:
+        raise EngineFailed(
+            f"the outputs file has {len(content)} bytes; at most {LARGEST_BYTES} are taken"
+        )
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise EngineFailed("the outputs file is not UTF-8") from None
+    found: dict[str, JsonValue] = {}
+    position = 0
+    while position < len(text):
+        if text[position].isspace():
+            position += 1
+        elif text[position] == "{":
+            one, position = _object(text, position)
+            found.update(one)
+        else:
+            end = text.find("\n", position)
+            end = len(text) if end < 0 else end
+            name, value = _line(text, position, end)
+            found[name] = value
+            position = end
+    return found
+
+
+def _object(text: str, position: int) -> tuple[dict[str, JsonValue], int]:
+    try:
+        found, end = json.JSONDecoder().raw_decode(text, position)
+    except ValueError as error:
+        raise EngineFailed(
+            f"the outputs file has a broken JSON object at line {_line_number(text, position)} "
+            f"({error.args[0].split(':')[0]})"
+        ) from None
+    return found, end
+
+
+def _line(text: str, start: int, end: int) -> tuple[str, str]:
+    name, equals, value = text[start:end].partition("=")
+    if not equals or not name.strip():
+        raise EngineFailed(
+            f"line {_line_number(text, start)} of the outputs file is neither key=value nor a "
+            "JSON object"
+        )
+    return name.strip(), value.rstrip("\r")
+
+
+def _line_number(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1

@@ -1,0 +1,101 @@
+"""A step as a tool run: its script in a file, and an environment of its own."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.masking import Mask
+from activities.operations.operation import ToolRun
+from activities.operations.spec import Command
+from activities.terraform.tool import passed_on
+from activities.workplace import Workplace
+from apps.config import ActionStep, AppConfig
+from apps.input_values import InputErrors
+from apps.templates import TemplateError, parse
+from apps.templates.printing import go_text
+from contracts.actions import StepInput
+from contracts.errors import BadConfig, BadInput
+
+STEP = "step"
+"""Name of the command, and label of the run."""
+
+_GRACE_SECONDS = 10.0
+"""How long an interrupted script may take to clean up."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """A step that is ready to run."""
+
+    run: ToolRun
+    outputs: Path
+    mask: Mask
+
+
+def prepare_script(
+    workplace: Workplace, config: AppConfig, step: ActionStep, input: StepInput, folder: Path
+) -> Script:
+    """Write the script and render its environment; blocks.
+
+    Args:
+        workplace: Where the state is.
+        config: The release's app config.
+        step: The step.
+        input: What the activity was told.
+        folder: The operation's own folder.
+
+    Raises:
+        BadConfig: a template cannot be rendered.
+        BadInput: an input is missing.
+    """
+    rendered, mask = _environment(workplace, config, step, input)
+    outputs = folder / "outputs"
+    root = folder / "work"
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    outputs.touch(mode=0o600)
+    environment = {
+        **passed_on(),
+        "HOME": str(root),
+        "LANG": "C.UTF-8",
+        "NUON_ORG_ID": workplace.org,
+        "NUON_APP_ID": input.app,
+        "NUON_INSTALL_ID": input.install,
+        "TRIGGER_TYPE": input.trigger,
+        "NUON_ACTIONS_ROOT": str(root),
+        "NUON_ACTIONS_OUTPUT_FILEPATH": str(outputs),
+        **rendered,
+    }
+    command = Command(STEP, _argv(step, folder / "script"))
+    run = ToolRun(
+        commands=[command],
+        cwd=root,
+        environment=environment,
+        timeout_seconds=input.timeout_seconds,
+        grace_seconds=_GRACE_SECONDS,
+    )
+    return Script(run, outputs, mask)
+
+
+def _argv(step: ActionStep, path: Path) -> list[str]:
+    """The script lies in a file: argv is for everybody on the machine to read."""
+    text = step.inline_contents if step.inline_contents is not None else step.command or ""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text if text.endswith("\n") else text + "\n")
+    return [str(path)] if text.startswith("#!") else ["/bin/sh", str(path)]
+
+
+def _environment(
+    workplace: Workplace, config: AppConfig, step: ActionStep, input: StepInput
+) -> tuple[Mapping[str, str], Mask]:
+    try:
+        data = workplace.state.document(config, input.app).template_data()
+        secrets = workplace.state.secrets(config)
+        rendered = {name: parse(text).render(data) for name, text in step.env_vars.items()}
+    except InputErrors as error:
+        raise BadInput("; ".join(error.problems)) from None
+    except TemplateError as error:
+        raise BadConfig(f"{input.action}, step {step.name!r}: {error}") from None
+    secrets += [one.value for one in rendered.values() if one.sensitive]
+    return {name: go_text(one.value) for name, one in rendered.items()}, Mask.of(secrets)

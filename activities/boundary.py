@@ -1,0 +1,87 @@
+"""What every activity passes through: whose work it is, what it requires, and how it may fail.
+
+A worker that lacks a feature which an input requires refuses it: doing the rest would be wrong in a
+way that nobody sees. An exception that is none of ours is a bug, and says so by its place in the
+code alone, since its own words may hold a secret.
+"""
+
+import logging
+import traceback
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import CancelledError as TemporalCancelledError
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+
+from contracts.errors import Bug, NotUnderstood, PolicyDenied
+from contracts.messages import WorkerInput
+
+_log = logging.getLogger(__name__)
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+class Boundary(Interceptor):
+    """Checks what comes in, and types what goes wrong."""
+
+    def __init__(self, features: frozenset[str] = frozenset(), install: str | None = None) -> None:
+        self._features = features
+        self._install = install
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        """Put the checks around each activity."""
+        return _Inbound(next, self._features, self._install)
+
+
+class _Inbound(ActivityInboundInterceptor):
+    def __init__(
+        self, next: ActivityInboundInterceptor, features: frozenset[str], install: str | None
+    ) -> None:
+        super().__init__(next)
+        self._features = features
+        self._install = install
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        for argument in input.args:
+            if isinstance(argument, WorkerInput):
+                self._check(argument)
+        try:
+            return await super().execute_activity(input)
+        except (ApplicationError, TemporalCancelledError):
+            raise
+        except Exception as error:
+            place = _place(error.__traceback__)
+            _log.error("%s at %s\n%s", type(error).__name__, place, _frames(error))
+            raise Bug(
+                f"{type(error).__name__} at {place}: this is a fault of Exclave's own. The "
+                "worker's log has the rest."
+            ) from None
+
+    def _check(self, argument: WorkerInput) -> None:
+        unknown = sorted(set(argument.requires) - self._features)
+        if unknown:
+            raise NotUnderstood(
+                f"This worker does not know {', '.join(unknown)}; update it. "
+                f"It knows: {', '.join(sorted(self._features))}."
+            )
+        install = getattr(argument, "install", self._install)
+        if self._install is not None and install != self._install:
+            raise PolicyDenied(
+                f"This worker belongs to the install {self._install!r}, not to {install!r}."
+            )
+
+
+def _place(trace: TracebackType | None) -> str:
+    """The innermost line of our own code."""
+    ours = [
+        frame for frame in traceback.extract_tb(trace) if Path(frame.filename).is_relative_to(_ROOT)
+    ]
+    if not ours:
+        return "an unknown place"
+    return f"{Path(ours[-1].filename).relative_to(_ROOT)}:{ours[-1].lineno}"
+
+
+def _frames(error: BaseException) -> str:
+    """The stack without the error's own words."""
+    return "".join(traceback.format_tb(error.__traceback__))

@@ -1,0 +1,1 @@
+"""What the build worker does: an uploaded config folder becomes one release."""

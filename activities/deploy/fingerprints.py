@@ -1,0 +1,32 @@
+"""What tells that a component must be planned again: its config, and the inputs that it reads."""
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+
+from apps.config import TerraformComponent
+from apps.graph import Graph
+from apps.sensitivity import Sensitive
+
+
+def component_fingerprint(component: TerraformComponent) -> str:
+    """A digest of the component's part of the app config."""
+    return "sha256:" + hashlib.sha256(component.model_dump_json().encode()).hexdigest()
+
+
+def input_fingerprints(
+    graph: Graph, component: str, inputs: Mapping[str, str | Sensitive], key: bytes
+) -> dict[str, str]:
+    """A keyed digest of each input that the component's templates read.
+
+    Keyed, since a plain hash of a short secret could be guessed.
+    """
+    return {
+        name: hmac.new(key, _text(value).encode(), hashlib.sha256).hexdigest()
+        for name, value in inputs.items()
+        if component in graph.components_referencing_input(name)
+    }
+
+
+def _text(value: str | Sensitive) -> str:
+    return str(value.value) if isinstance(value, Sensitive) else value

@@ -1,0 +1,54 @@
+"""`worker.describe`: what an install worker says of itself."""
+
+import asyncio
+import logging
+import platform
+from functools import lru_cache
+from importlib.metadata import version
+
+from temporalio import activity
+
+from activities.heartbeats import heartbeating
+from activities.terraform.tool import find_terraform
+from contracts import installs
+from contracts.actions import FEATURE_ACTION
+from contracts.deploys import FEATURE_DEPLOY, FEATURE_TERRAFORM
+from contracts.errors import ExclaveError
+from contracts.installs import DescribeInput
+from contracts.messages import WorkerDescription
+
+PROTOCOL = 1
+"""Raised when an old control plane could no longer speak with this worker."""
+
+FEATURES = frozenset({FEATURE_DEPLOY, FEATURE_TERRAFORM, FEATURE_ACTION})
+"""What inputs may require of this worker."""
+
+_log = logging.getLogger(__name__)
+
+
+@activity.defn(name=installs.DESCRIBE.name)
+async def describe_worker(input: DescribeInput) -> WorkerDescription:
+    """Its completion means that the worker is connected."""
+    async with heartbeating():
+        return await asyncio.to_thread(describe)
+
+
+@lru_cache(maxsize=1)
+def describe() -> WorkerDescription:
+    """Protocol, features and tool versions; asked once a process, since tools come with it."""
+    return WorkerDescription(
+        protocol=PROTOCOL,
+        features=sorted(FEATURES),
+        tools=_tools(),
+        version=version("exclave"),
+        host=platform.node(),
+    )
+
+
+def _tools() -> dict[str, str]:
+    try:
+        terraform = find_terraform()
+    except ExclaveError as error:
+        _log.warning("%s", error.message)
+        return {}
+    return {terraform.name: terraform.version}

@@ -1,0 +1,65 @@
+"""Done once: the frame of every activity that changes something on the customer's side.
+
+Temporal may run an activity again that did its work (the worker died, the server was away): the
+recorded outcome is returned then. Only final outcomes are recorded: a result, or a failure that
+trying again would not mend.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from activities.heartbeats import heartbeating
+from activities.operations.operation import Operation
+from activities.workplace import Workplace
+from contracts.errors import ExclaveError, by_type
+from store.journal import Outcome
+
+R = TypeVar("R", bound=BaseModel)
+
+Say = Callable[[str], None]
+
+
+async def once(
+    workplace: Workplace,
+    *,
+    key: str,
+    subject: str,
+    result: type[R],
+    body: Callable[[Operation, Say], Awaitable[R]],
+) -> R:
+    """Run `body` as the operation of that key, or return what it came to before.
+
+    Args:
+        workplace: Where the operation's store and tools are.
+        key: The operation's key, the same for every attempt.
+        subject: What no two operations may touch at a time: a component, or an action.
+        result: The model that is recorded.
+        body: Does the work; its typed errors that are not retryable are recorded too.
+    """
+    async with (
+        heartbeating() as say,
+        workplace.operations.open(key, subject, say) as operation,
+    ):
+        recorded = operation.outcome()
+        if recorded is None:
+            try:
+                value = await body(operation, say)
+            except ExclaveError as error:
+                if not error.retryable:
+                    # Shielded: a cancel that arrives now must not lose what is known.
+                    await asyncio.shield(
+                        operation.record_failure(type(error).__name__, error.message)
+                    )
+                raise
+            await asyncio.shield(operation.record_result(value.model_dump(mode="json")))
+            return value
+        return _replay(recorded, result)
+
+
+def _replay(recorded: Outcome, result: type[R]) -> R:
+    if recorded.failure is not None:
+        raise by_type(recorded.failure.type)(recorded.failure.message)
+    return result.model_validate(recorded.result)

@@ -1,0 +1,1 @@
+"""Operations: work on one subject of an install with a tool, done once per key."""

@@ -1,0 +1,51 @@
+"""Starts the supervisor of a run: a process of its own session, which outlives this one."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Final
+
+from activities.operations.locks import Lock
+from activities.operations.spec import SPEC_FILE, SUPERVISOR_LOG, Spec
+from store.files import open_private, write_private
+
+_ROOT: Final = Path(__file__).resolve().parents[2]
+"""Where the rooms lie, so that the supervisor finds them from whatever folder."""
+
+
+def write_spec(spec: Spec) -> None:
+    """Writes the specification, which the supervisor removes once it has read it."""
+    write_private(spec.folder / SPEC_FILE, spec.encode())
+
+
+def start_supervisor(spec: Spec, lock: Lock) -> None:
+    """Starts the supervisor on the written specification; it inherits the held lock.
+
+    Not a subprocess of asyncio's: that kills the child when the loop is closed.
+    """
+    path = os.environ.get("PYTHONPATH")
+    with Lock(open_private(spec.folder / SUPERVISOR_LOG, os.O_WRONLY | os.O_APPEND)) as log:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "activities.operations.supervisor", _spec_path(spec)],
+            cwd=spec.folder,
+            env={**os.environ, "PYTHONPATH": f"{_ROOT}{os.pathsep}{path}" if path else str(_ROOT)},
+            stdin=subprocess.DEVNULL,
+            stdout=log.descriptor,
+            stderr=log.descriptor,
+            pass_fds=(lock.descriptor,),
+            start_new_session=True,
+        )
+    # Takes the exit status, so that no zombie is left, as long as this process lives.
+    threading.Thread(target=process.wait, name="supervisor", daemon=True).start()
+
+
+def why_not_started(folder: Path) -> str:
+    """What the supervisor of a run said before it ended without having started its tool."""
+    lines = (folder / SUPERVISOR_LOG).read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it said nothing; it may have been killed"
+
+
+def _spec_path(spec: Spec) -> str:
+    return str(spec.folder / SPEC_FILE)

@@ -1,0 +1,180 @@
+"""How a run goes: `status.json` in its folder, which the supervisor writes around each command.
+
+Who finds it later can tell a tool that was never started from one whose end is unknown.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from activities.operations.processes import Process
+from activities.operations.spec import OUTPUT_FILE
+from store.files import replace_private
+
+STATUS_FILE: Final = "status.json"
+_TAIL_BYTES: Final = 8 * 1024
+
+Reason = Literal["timed_out", "interrupted", "lease_lost"]
+"""Why a tool was interrupted."""
+
+Outcome = Literal["exited", "signalled", "timed_out", "interrupted", "lease_lost", "lost"]
+
+
+@dataclass(frozen=True)
+class ToolEnd:
+    """How a run ended; by then no process of the tool is left."""
+
+    label: str
+    outcome: Outcome
+    """`exited`: by itself, well or not. `signalled`: by a signal that was not ours. `timed_out`,
+    `interrupted`, `lease_lost`: we interrupted it. `lost`: nobody saw its end."""
+    exits: dict[str, int]
+    """The exit status of each command that ended; negative: the signal that ended it."""
+    failed: str | None
+    """The command that failed, or that ran when the run was cut short."""
+    folder: Path
+    message: str = ""
+    """Why the run was cut short, for a person."""
+    failed_stdout: str | None = None
+    """The file in the folder that took the failed command's standard output, if it had its own."""
+
+    def succeeded(self) -> bool:
+        """Whether every command ended well, and by itself."""
+        return self.outcome == "exited" and self.failed is None
+
+    def last_lines(self, count: int = 20) -> str:
+        """The last lines of the failed command's own output and of output.log, at most 8 KiB."""
+        names = [name for name in (self.failed_stdout, OUTPUT_FILE) if name]
+        tails = [_tail(self.folder / name, count) for name in names]
+        text = "\n".join(tail for tail in tails if tail)
+        return text.encode()[-_TAIL_BYTES:].decode(errors="ignore")
+
+
+@dataclass
+class CommandStatus:
+    """How one command goes."""
+
+    name: str
+    stdout: str | None = None
+    state: Literal["waiting", "starting", "running", "ended"] = "waiting"
+    process: Process | None = None
+    exit: int | None = None
+
+
+@dataclass
+class Status:
+    """How a run goes."""
+
+    key: str
+    label: str
+    grace_seconds: float
+    terminate_seconds: float
+    deadline: float
+    """When the supervisor interrupts the tool at the latest; epoch seconds."""
+    commands: list[CommandStatus]
+    supervisor: Process | None = None
+    failed: str | None = None
+    interruption: Reason | None = None
+    """Set before the first signal of ours."""
+    outcome: Outcome | None = None
+    """Set when no process is left."""
+    message: str = ""
+
+    def save(self, folder: Path) -> None:
+        """Writes it down to the disk; raises OSError."""
+        data = json.dumps(asdict(self), indent=1).encode()
+        replace_private(folder / STATUS_FILE, data, incoming=folder / f".{STATUS_FILE}")
+
+    @classmethod
+    def load(cls, folder: Path) -> "Status | None":
+        """Reads it; None if the supervisor never wrote one."""
+        try:
+            raw: dict[str, Any] = json.loads((folder / STATUS_FILE).read_bytes())
+        except FileNotFoundError:
+            return None
+        raw["commands"] = [
+            CommandStatus(**{**command, "process": _process(command["process"])})
+            for command in raw["commands"]
+        ]
+        raw["supervisor"] = _process(raw["supervisor"])
+        return cls(**raw)
+
+    @classmethod
+    def unknown(cls) -> "Status":
+        """Of a run that left no status."""
+        return cls(key="", label="", grace_seconds=0, terminate_seconds=10, deadline=0, commands=[])
+
+    def leaders(self) -> list[Process]:
+        """The commands that were started, each of which leads a process group."""
+        return [command.process for command in self.commands if command.process]
+
+    def running(self) -> CommandStatus | None:
+        """The command that was started and has not ended, as far as is known."""
+        for command in self.commands:
+            if command.state in ("starting", "running"):
+                return command
+        return None
+
+
+def end_of(folder: Path) -> ToolEnd | None:
+    """How a run ended of which no process is left; None if its tool was never started."""
+    status = Status.load(folder)
+    if status is None:
+        return None
+    outcome = status.outcome or _infer(status)
+    if outcome is None:
+        return None
+    running = status.running()
+    failed = status.failed or (running.name if running else None)
+    return ToolEnd(
+        label=status.label,
+        outcome=outcome,
+        exits={
+            command.name: command.exit for command in status.commands if command.exit is not None
+        },
+        failed=failed,
+        folder=folder,
+        message=status.message,
+        failed_stdout=next((c.stdout for c in status.commands if c.name == failed), None),
+    )
+
+
+def has_begun(folder: Path) -> bool:
+    """Whether the tool of the run in the folder was started, or was about to be."""
+    status = Status.load(folder)
+    return status is not None and any(command.state != "waiting" for command in status.commands)
+
+
+def _infer(status: Status) -> Outcome | None:
+    """The outcome of a run whose supervisor died before it recorded one."""
+    if all(command.state == "waiting" for command in status.commands):
+        return None
+    if status.interruption:
+        return status.interruption
+    if status.failed:
+        return outcome_of_exits(status)
+    if all(command.state == "ended" for command in status.commands):
+        return "exited"
+    return "lost"
+
+
+def outcome_of_exits(status: Status) -> Outcome:
+    """The outcome of a run that nobody interrupted, by how its commands ended."""
+    failed = next((c for c in status.commands if c.name == status.failed), None)
+    return "signalled" if failed and (failed.exit or 0) < 0 else "exited"
+
+
+def _process(raw: dict[str, Any] | None) -> Process | None:
+    return Process(**raw) if raw else None
+
+
+def _tail(path: Path, count: int) -> str:
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _TAIL_BYTES))
+            text = file.read(_TAIL_BYTES).decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join(text.splitlines()[-count:])

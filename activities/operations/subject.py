@@ -1,0 +1,143 @@
+"""A subject's place on this machine: its locks, which run has them, and how a run is followed.
+
+    driver.lock      the coroutine that works on the subject, of whichever worker process
+    supervisor.lock  the supervisor of the running tool
+    tree.lock        the tool's tree of processes
+    current.json     the run that has, or had last, the latter two
+
+A tool whose supervisor was killed goes on. Who waits for it then does the supervisor's work: it
+enforces the deadline and, through its own lease keeper, stops the tool when the lease is lost.
+"""
+
+import asyncio
+import json
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from activities.operations.ladder import Ladder
+from activities.operations.locks import is_held, wait_free
+from activities.operations.processes import send
+from activities.operations.spec import INTERRUPT_FILE, SPEC_FILE
+from activities.operations.status import Reason, Status, ToolEnd, end_of
+from store.files import replace_private, write_private
+
+_CURRENT: Final = "current.json"
+_WHY: Final[dict[Reason, str]] = {
+    "timed_out": "the tool did not end in time",
+    "interrupted": "the tool was interrupted on request",
+    "lease_lost": "the lease was lost, so another machine may work on the same",
+}
+
+
+@dataclass(frozen=True)
+class CurrentRun:
+    """The run that a subject's locks belong to."""
+
+    key: str
+    label: str
+    folder: Path
+
+
+class Subject:
+    """The locks of one subject on this machine, in a folder of theirs."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.folder = folder
+        self.driver_lock = folder / "driver.lock"
+        self.supervisor_lock = folder / "supervisor.lock"
+        self.tree_lock = folder / "tree.lock"
+
+    def is_busy(self) -> bool:
+        """Whether a supervisor or a process of a tool is alive."""
+        return is_held(self.supervisor_lock) or is_held(self.tree_lock)
+
+    def current(self) -> CurrentRun | None:
+        """The run that has the locks or had them last."""
+        try:
+            raw = json.loads((self.folder / _CURRENT).read_bytes())
+        except FileNotFoundError:
+            return None
+        return CurrentRun(raw["key"], raw["label"], Path(raw["folder"]))
+
+    def set_current(self, run: CurrentRun) -> None:
+        """Notes whose the locks are, before its supervisor starts."""
+        raw = {"key": run.key, "label": run.label, "folder": str(run.folder)}
+        incoming = self.folder / f".{_CURRENT}"
+        replace_private(self.folder / _CURRENT, json.dumps(raw).encode(), incoming)
+
+    async def follow(self, folder: Path, lease_lost: asyncio.Event) -> ToolEnd | None:
+        """Waits until no process of the run in `folder` is left, and returns how it ended.
+
+        Returns None if its tool was never started. Leaving earlier leaves the tool running.
+        """
+        await wait_free(self.supervisor_lock)
+        if is_held(self.tree_lock):
+            await self._follow_orphan(folder, lease_lost)
+        (folder / SPEC_FILE).unlink(missing_ok=True)
+        return end_of(folder)
+
+    async def interrupt(self, folder: Path) -> None:
+        """Interrupts the run in `folder`, if it is alive, and waits until its tree is gone."""
+        # The file reaches a supervisor that is just starting, the signal one that runs.
+        write_private(folder / INTERRUPT_FILE, b"")
+        status = Status.load(folder)
+        if status and status.supervisor and is_held(self.supervisor_lock):
+            send(status.supervisor, signal.SIGTERM)
+        await wait_free(self.supervisor_lock)
+        if is_held(self.tree_lock):
+            await self._interrupt_orphan(folder, "interrupted")
+
+    async def _follow_orphan(self, folder: Path, lease_lost: asyncio.Event) -> None:
+        status = Status.load(folder)
+        if status and status.interruption:
+            await self._interrupt_orphan(folder, status.interruption)
+        elif (folder / INTERRUPT_FILE).exists():
+            await self._interrupt_orphan(folder, "interrupted")
+        else:
+            left = max(0.0, status.deadline - time.time()) if status else None
+            reason = await self._until_gone(lease_lost, left)
+            if reason:
+                await self._interrupt_orphan(folder, reason)
+
+    async def _until_gone(
+        self, lease_lost: asyncio.Event, timeout_seconds: float | None
+    ) -> Reason | None:
+        """Waits for the tree to be gone; returns why the tool must be interrupted before."""
+        gone = asyncio.ensure_future(wait_free(self.tree_lock))
+        lost = asyncio.ensure_future(lease_lost.wait())
+        try:
+            await asyncio.wait(
+                {gone, lost}, timeout=timeout_seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+            if gone.done():
+                return None
+            return "lease_lost" if lost.done() else "timed_out"
+        finally:
+            gone.cancel()
+            lost.cancel()
+
+    async def _interrupt_orphan(self, folder: Path, reason: Reason) -> None:
+        """Takes the steps of the ladder from here, until no process of the tree is left."""
+        status = Status.load(folder) or Status.unknown()
+        begun = status.interruption is not None
+        if not begun:
+            status.interruption = reason
+            status.message = f"{_WHY[reason]}; its supervisor had been killed"
+            status.save(folder)
+        running = status.running()
+        # Asked to stop a second time, Terraform leaves without writing its state.
+        main = running.process if running and not begun else None
+        ladder = Ladder(
+            self.tree_lock, status.grace_seconds, status.terminate_seconds, main, status.leaders()
+        )
+        gone = asyncio.ensure_future(wait_free(self.tree_lock))
+        try:
+            await asyncio.wait({gone}, timeout=status.grace_seconds if begun else 0)
+            while not gone.done():
+                await asyncio.wait({gone}, timeout=await asyncio.to_thread(ladder.step))
+        finally:
+            gone.cancel()

@@ -1,0 +1,256 @@
+"""The supervisor: the small process that stays with one tool, whatever becomes of the worker.
+
+    python -m activities.operations.supervisor <spec.json>
+
+The worker starts it in a session of its own and may die or leave; the supervisor runs the commands,
+writes down how they go, interrupts them at their timeout, on request (SIGTERM or SIGINT to it), or
+when the lease is lost, and ends when no process of the tool's tree is left. It holds
+`supervisor.lock` (inherited from the worker, so there is no instant without it), and the tool's
+tree holds `tree.lock`. It imports little, so that it starts in some tens of milliseconds.
+"""
+
+import contextlib
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Final, Literal
+
+from activities.operations.file_lock import Lock, block_exclusive, block_until_free, is_held
+from activities.operations.ladder import Ladder
+from activities.operations.processes import identify
+from activities.operations.spec import INTERRUPT_FILE, OUTPUT_FILE, Command, Spec
+from activities.operations.status import (
+    CommandStatus,
+    Reason,
+    Status,
+    outcome_of_exits,
+)
+from store.files import open_private
+from store.interface import StoreError
+from store.leases import Leases, LeaseTaken, Machine
+from store.opening import open_store
+
+_NOT_FOUND: Final = 127
+"""The exit status that shells give to a program that cannot be started."""
+
+_LONGEST_WAIT: Final = 24 * 3600.0
+
+
+Event = Literal["ended", "tree_gone", "interrupted", "lease_lost"]
+
+
+class Supervisor:
+    """Runs one specification from its start to the end of the last process."""
+
+    def __init__(self, spec: Spec) -> None:
+        self._spec = spec
+        self._status = Status(
+            key=spec.key,
+            label=spec.label,
+            grace_seconds=spec.run.grace_seconds,
+            terminate_seconds=spec.run.terminate_seconds,
+            deadline=time.time() + spec.run.timeout_seconds,
+            commands=[CommandStatus(c.name, c.stdout) for c in spec.run.commands],
+            supervisor=identify(os.getpid()),
+        )
+        self._events: queue.SimpleQueue[tuple[Event, str]] = queue.SimpleQueue()
+        self._next = time.monotonic() + spec.run.timeout_seconds
+        self._reason: Reason | None = None
+        self._ladder = Ladder(spec.tree_lock, spec.run.grace_seconds, spec.run.terminate_seconds)
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Runs the commands and returns when their whole tree is gone."""
+        self._status.save(self._spec.folder)
+        if (self._spec.folder / INTERRUPT_FILE).exists():
+            self.interrupt()
+        threading.Thread(target=self._keep_lease, name="lease", daemon=True).start()
+        with block_exclusive(self._spec.tree_lock) as tree:
+            for command, status in zip(self._spec.run.commands, self._status.commands, strict=True):
+                self._look_for_interruption()
+                if self._reason or not self._run_command(command, status, tree):
+                    break
+        self._wait_for_tree()
+        self._finish()
+
+    def interrupt(self, *_: object) -> None:
+        """Interrupts the tool, once however often it is called: Terraform takes a second signal as
+        an order to leave without writing its state."""
+        self._events.put(("interrupted", "the tool was interrupted on request"))
+
+    def _run_command(self, command: Command, status: CommandStatus, tree: Lock) -> bool:
+        """Runs a command to its end; says whether the next one may run."""
+        status.state = "starting"
+        # Must be on the disk before the tool may act; so a failure to write ends the run here.
+        self._status.save(self._spec.folder)
+        try:
+            child = self._start(command, tree)
+        except OSError as error:
+            self._ended_by(command, status, _NOT_FOUND)
+            self._explain(f"{command.argv[0]} cannot be started: {error}")
+            return False
+        status.state, status.process = "running", identify(child.pid)
+        self._ladder.main = status.process
+        self._ladder.leaders.append(status.process)
+        self._save()
+        threading.Thread(target=self._watch, args=(child,), name=command.name, daemon=True).start()
+        exit_status = int(self._await("ended"))
+        self._ladder.main = None
+        self._ended_by(command, status, exit_status)
+        return exit_status in command.ok
+
+    def _start(self, command: Command, tree: Lock) -> subprocess.Popen[bytes]:
+        folder = self._spec.folder
+        with contextlib.ExitStack() as files:
+            output = Lock(open_private(folder / OUTPUT_FILE, os.O_WRONLY | os.O_APPEND))
+            files.enter_context(output)
+            stdout = output
+            if command.stdout:
+                stdout = Lock(open_private(folder / command.stdout, os.O_WRONLY | os.O_TRUNC))
+                files.enter_context(stdout)
+            child = subprocess.Popen(
+                list(command.argv),
+                cwd=self._spec.run.cwd,
+                env=dict(self._spec.run.environment),
+                stdin=subprocess.DEVNULL,
+                stdout=stdout.descriptor,
+                stderr=output.descriptor,
+                pass_fds=(tree.descriptor,),
+                process_group=0,
+            )
+        self._children.append(child)
+        return child
+
+    def _ended_by(self, command: Command, status: CommandStatus, exit_status: int) -> None:
+        status.state, status.exit = "ended", exit_status
+        if exit_status not in command.ok:
+            self._status.failed = command.name
+        self._save()
+
+    def _watch(self, child: subprocess.Popen[bytes]) -> None:
+        """Tells when the child ended. It stays a zombie, where that can be: so its process group
+        keeps its number, and can still be signalled, until the whole tree is gone."""
+        if sys.platform == "linux":
+            end = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+            exited = end is not None and end.si_code == os.CLD_EXITED
+            status = end.si_status if end is not None else 0
+            self._events.put(("ended", str(status if exited else -status)))
+        else:
+            self._events.put(("ended", str(child.wait())))
+
+    def _wait_for_tree(self) -> None:
+        if not is_held(self._spec.tree_lock):
+            return
+        if self._ladder.taken == 1:
+            # The tool itself stopped when it was asked to, and left something running.
+            self._climb()
+        threading.Thread(target=self._watch_tree, name="tree", daemon=True).start()
+        self._await("tree_gone")
+
+    def _watch_tree(self) -> None:
+        block_until_free(self._spec.tree_lock)
+        self._events.put(("tree_gone", ""))
+
+    def _await(self, wanted: Event) -> str:
+        """Waits for the event; meanwhile interrupts the tool when that is asked or due."""
+        while True:
+            wait = min(max(0.0, self._next - time.monotonic()), _LONGEST_WAIT)
+            try:
+                event, detail = self._events.get(timeout=wait)
+            except queue.Empty:
+                self._on_time()
+                continue
+            if event == wanted:
+                return detail
+            self._on_event(event, detail)
+
+    def _look_for_interruption(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._on_event(*self._events.get_nowait())
+
+    def _on_event(self, event: Event, detail: str) -> None:
+        if event in ("interrupted", "lease_lost"):
+            self._begin_interruption(event, detail)
+
+    def _on_time(self) -> None:
+        if time.monotonic() < self._next:
+            return
+        if self._reason:
+            self._climb()
+        else:
+            seconds = self._spec.run.timeout_seconds
+            self._begin_interruption("timed_out", f"the tool did not end within {seconds:g} s")
+
+    def _begin_interruption(self, reason: Reason, message: str) -> None:
+        if self._reason is None:
+            self._reason = self._status.interruption = reason
+            self._explain(message)
+            self._climb()
+
+    def _climb(self) -> None:
+        self._next = time.monotonic() + self._ladder.step()
+
+    def _keep_lease(self) -> None:
+        """Renews the lease until the run ends, and tells when it is lost or will be."""
+        spec = self._spec
+        leases = Leases(open_store(spec.store), Machine(**spec.machine), seconds=spec.lease.seconds)
+        expires_at = spec.lease_expires_at
+        while not self._ended.wait(spec.lease.next_renewal(expires_at - time.time())):
+            try:
+                expires_at = leases.renew(spec.subject).expires_at
+            except LeaseTaken as error:
+                self._events.put(("lease_lost", str(error)))
+                return
+            except StoreError as error:
+                if time.time() >= expires_at - spec.lease.margin_seconds:
+                    self._events.put(("lease_lost", f"the lease cannot be renewed: {error}"))
+
+    def _finish(self) -> None:
+        self._ended.set()
+        for child in self._children:
+            child.wait()
+        self._status.outcome = self._reason or outcome_of_exits(self._status)
+        self._save()
+
+    def _explain(self, message: str) -> None:
+        self._status.message = message
+        self._save()
+
+    def _save(self) -> None:
+        """Writes the status; a full disk must not make an orphan of the tool."""
+        try:
+            self._status.save(self._spec.folder)
+        except OSError as error:
+            _report(f"status.json cannot be written: {error}")
+
+
+def _report(message: str) -> None:
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"{message}\n")
+        sys.stderr.flush()
+
+
+def main() -> None:
+    """Runs the specification in the file that the command line names, and removes the file."""
+    path = Path(sys.argv[1])
+    spec = Spec.decode(path.read_bytes())
+    path.unlink()
+    os.umask(0o077)
+    # The tool inherits neither the lock, nor signals that the worker blocked.
+    os.set_inheritable(spec.supervisor_lock, False)
+    supervisor = Supervisor(spec)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, supervisor.interrupt)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    supervisor.run()
+
+
+if __name__ == "__main__":
+    main()

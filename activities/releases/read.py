@@ -1,0 +1,39 @@
+"""The control worker's `release.read`: a release's graph, and nothing of its content."""
+
+import asyncio
+
+from temporalio import activity
+
+from activities.releases.failures import told
+from activities.releases.graph import release_graph
+from activities.releases.reading import not_of_app, read_config, read_index
+from artifacts.registry import Registry
+from contracts import releases
+from contracts.releases import ReadRelease, ReleaseGraph
+
+
+class ReleaseActivities:
+    """Reads releases for workflows; made to be run as a local activity."""
+
+    def __init__(self, registry: Registry) -> None:
+        """Read from `registry`, whose repositories tell whose release is whose."""
+        self._registry = registry
+
+    @activity.defn(name=releases.READ.name)
+    async def read(self, request: ReadRelease) -> ReleaseGraph:
+        """The graph of one release of one app.
+
+        Raises:
+            NotThere: the app has no such release.
+            BadInput: the digest is not a release's.
+            BadConfig: its graph is over GRAPH_LIMIT_BYTES.
+            NotUnderstood: its config needs a newer version.
+            Unreachable: the registry does not answer.
+        """
+        return await asyncio.to_thread(self._read, request.app, request.release)
+
+    def _read(self, app: str, release: str) -> ReleaseGraph:
+        with told(f"release {release} of app {app}", not_of_app(app, release)):
+            index = read_index(self._registry, app, release)
+            config = read_config(self._registry, app, index.config)
+        return release_graph(app, release, config)

@@ -1,0 +1,135 @@
+"""The activities of the Terraform engine: `terraform.plan` and `terraform.apply`."""
+
+import asyncio
+import shutil
+from functools import partial
+
+from temporalio import activity
+
+from activities.once import Say, once
+from activities.operations.operation import Operation, ToolEnd
+from activities.terraform import commands
+from activities.terraform.applying import apply_to_the_end
+from activities.terraform.plan_store import (
+    PlanFiles,
+    PlanRecord,
+    SavedPlan,
+    load_plan,
+    save_plan,
+    sha256,
+    state_identity,
+)
+from activities.terraform.planning import Job, Planned, open_job, plan_now
+from activities.terraform.record import record_done, record_gone
+from activities.terraform.view import render_view
+from activities.workplace import Workplace
+from contracts import deploys
+from contracts.deploys import Applied, ApplyInput, Outputs, Plan, PlanInput
+from contracts.errors import StalePlan
+from contracts.messages import OperationInput
+
+
+class TerraformActivities:
+    """Runs on the install worker."""
+
+    def __init__(self, workplace: Workplace) -> None:
+        self._workplace = workplace
+
+    @activity.defn(name=deploys.TERRAFORM_PLAN.name)
+    async def plan(self, input: PlanInput) -> Plan:
+        """Plan a component, or its teardown, to a file in the store."""
+        await self._check(input)
+        return await once(
+            self._workplace,
+            key=input.key,
+            subject=input.component,
+            result=Plan,
+            body=partial(self._plan, input),
+        )
+
+    @activity.defn(name=deploys.TERRAFORM_APPLY.name)
+    async def apply(self, input: ApplyInput) -> Applied:
+        """Apply exactly the plan that was approved, and what a crash left of it."""
+        await self._check(input)
+        return await once(
+            self._workplace,
+            key=input.key,
+            subject=input.component,
+            result=Applied,
+            body=partial(self._apply, input),
+        )
+
+    async def _check(self, input: OperationInput) -> None:
+        await self._workplace.check_turn(input.turn)
+        await asyncio.to_thread(self._workplace.state.require_revision, input.state_revision)
+
+    async def _plan(self, input: PlanInput, operation: Operation, say: Say) -> Plan:
+        # What an attempt before left running must end first; planning again changes nothing.
+        await operation.attach()
+        job = await open_job(self._workplace, input, operation, say, plan_key=input.key)
+        planned = await plan_now(job)
+        digest = await asyncio.to_thread(job.digest, planned.changes)
+        if planned.changes.empty:
+            # Nobody need approve nothing: the component is recorded as done.
+            revision, outputs = await _settle(job, None)
+        else:
+            await asyncio.to_thread(_save, job, planned, digest)
+            revision, outputs = input.state_revision, Outputs()
+        await asyncio.to_thread(job.plan_file.unlink)
+        return Plan(
+            digest=digest,
+            changes=planned.changes.counts(),
+            empty=planned.changes.empty,
+            state_revision=revision,
+            outputs=outputs,
+        )
+
+    async def _apply(self, input: ApplyInput, operation: Operation, say: Say) -> Applied:
+        approved = await asyncio.to_thread(load_plan, self._workplace.store, input.plan_key)
+        found = await operation.attach()
+        job = await open_job(self._workplace, input, operation, say, plan_key=input.plan_key)
+        await asyncio.to_thread(_require_approved, job, approved, input.digest)
+        end = await apply_to_the_end(job, approved, found)
+        revision, outputs = await _settle(job, end)
+        await asyncio.to_thread(job.plan_file.unlink, missing_ok=True)
+        return Applied(state_revision=revision, outputs=outputs)
+
+
+def _save(job: Job, planned: Planned, digest: str) -> None:
+    """Keep the plan in the store; a state that changed meanwhile makes its apply refuse it."""
+    file = job.plan_file.read_bytes()
+    lock = job.space.lock_file.read_bytes() if job.space.lock_file.exists() else b""
+    record = PlanRecord(
+        component=job.input.component,
+        digest=digest,
+        teardown=job.teardown,
+        plan_file=sha256(file),
+        tool=job.tool.identity,
+        providers=sha256(lock) if lock else "",
+        state=state_identity(job.space.state_path),
+    )
+    view = render_view(job.input.component, job.verb, planned.changes, job.space.mask)
+    files = PlanFiles(file=file, shown=planned.shown.read_bytes(), view=view, lock=lock)
+    save_plan(job.workplace.store, job.plan_key, record, files)
+
+
+def _require_approved(job: Job, approved: SavedPlan, digest: str) -> None:
+    """Compute the digest again: what is applied is what was approved, or nothing."""
+    computed = job.digest(approved.changes)
+    if computed != digest or approved.record.digest != digest:
+        raise StalePlan(f"the saved plan's digest is {computed}, approved was {digest}")
+
+
+async def _settle(job: Job, applied: ToolEnd | None) -> tuple[int, Outputs]:
+    """Record what the component is now; returns the state's revision and the outputs."""
+    if job.teardown:
+        revision = await record_gone(job.workplace, job.input.component)
+        await asyncio.to_thread(shutil.rmtree, job.space.folder, ignore_errors=True)
+        return revision, Outputs()
+    if applied is None:
+        run = commands.tool_run([commands.outputs(job.tool)], job.space)
+        applied = await job.operation.run("outputs", run)
+        if not applied.succeeded():
+            raise commands.why_it_ended(applied, job.input.component, job.space.mask)
+    printed = await asyncio.to_thread((applied.folder / commands.OUTPUTS).read_bytes)
+    return await record_done(job.workplace, job.input, job.space, printed)

@@ -1,0 +1,108 @@
+"""Applying: exactly the approved plan file, and after a crash what is left of it."""
+
+import asyncio
+from pathlib import Path
+
+from activities.operations.operation import ToolEnd, ToolRun
+from activities.terraform import commands
+from activities.terraform.plan_store import SavedPlan, load_lock, state_identity
+from activities.terraform.planning import Job, plan_now
+from activities.terraform.record import record_applying
+from activities.terraform.remainder import beyond_approval
+from contracts.errors import EngineFailed, StalePlan
+
+APPLYING = "apply"
+"""The label of a run that applies."""
+
+_MOST_RUNS = 30
+"""Runs of tools in one operation, recoveries included: a Terraform that is killed each time (out
+of memory, say) must become a failure that a person sees."""
+
+_ENDED_BY_ITSELF = frozenset({"exited", "timed_out"})
+
+
+async def apply_to_the_end(job: Job, approved: SavedPlan, found: ToolEnd | None) -> ToolEnd | None:
+    """Apply until nothing of the approved plan remains.
+
+    Args:
+        job: The component.
+        approved: The plan that a person approved.
+        found: How the newest run of an earlier attempt ended, if there was one.
+
+    Returns:
+        How the last apply ended; None if nothing was left to apply.
+
+    Raises:
+        StalePlan: what would be done is not what was approved.
+        EngineFailed: Terraform failed by itself.
+    """
+    end = found
+    if end is None and not job.operation.started_elsewhere:
+        await asyncio.to_thread(_require_fresh, approved, job)
+        end = await _apply_approved(job, approved)
+    while end is None or not (end.label == APPLYING and end.succeeded()):
+        if end is not None and end.label == APPLYING and end.outcome in _ENDED_BY_ITSELF:
+            raise commands.why_it_ended(end, job.input.component, job.space.mask)
+        end = await _apply_rest(job, approved)
+        if end is None:
+            return None
+    return end
+
+
+def _require_fresh(approved: SavedPlan, job: Job) -> None:
+    """Refuse a plan that was made by another tool, or against another state."""
+    record = approved.record
+    if record.tool != job.tool.identity:
+        raise StalePlan(f"it was made by {record.tool}, and this worker has {job.tool.identity}")
+    if record.state != state_identity(job.space.state_path):
+        raise StalePlan("the component's state has changed since it was planned")
+
+
+async def _apply_approved(job: Job, approved: SavedPlan) -> ToolEnd:
+    await asyncio.to_thread(_write, job.plan_file, approved.file)
+    await record_applying(job.workplace, job.input, job.space)
+    first = []
+    if not job.space.is_initialised_for(job.plan_key):
+        # Another worker made the plan: the same providers, or Terraform refuses the file.
+        lock = await asyncio.to_thread(load_lock, job.workplace.store, job.plan_key)
+        if lock:
+            await asyncio.to_thread(_write, job.space.lock_file, lock)
+        first = [commands.initialise(job.tool)]
+    job.say(f"{job.tool.name} apply")
+    return await _run(
+        job, commands.tool_run([*first, *commands.apply(job.tool, job.plan_file)], job.space)
+    )
+
+
+async def _apply_rest(job: Job, approved: SavedPlan) -> ToolEnd | None:
+    """After a crash: plan what remains, and apply it if it lies within the approval."""
+    if job.operation.run_count >= _MOST_RUNS:
+        raise EngineFailed(
+            f"{job.input.component}: Terraform died by a signal again and again "
+            f"({job.operation.run_count} runs). Is the worker's machine out of memory?"
+        )
+    job.say("plans what a lost apply left to do")
+    rest = await plan_now(job)
+    if rest.changes.empty:
+        return None
+    beyond = beyond_approval(approved.changes, rest.changes)
+    if beyond:
+        raise StalePlan(
+            "after a lost apply, more would be done than was approved: "
+            + job.space.mask.text("; ".join(beyond))
+        )
+    job.say(f"{job.tool.name} apply of what a lost apply left to do")
+    return await _run(job, commands.tool_run(commands.apply(job.tool, job.plan_file), job.space))
+
+
+async def _run(job: Job, run: ToolRun) -> ToolEnd:
+    end = await job.operation.run(APPLYING, run)
+    if end.outcome in {"interrupted", "lease_lost"}:
+        raise commands.why_it_ended(end, job.input.component, job.space.mask)
+    return end
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    path.write_bytes(content)

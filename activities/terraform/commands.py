@@ -1,0 +1,78 @@
+"""The command lines of Terraform, and what their end means."""
+
+from pathlib import Path
+
+from activities.masking import Mask
+from activities.operations.operation import ToolEnd, ToolRun
+from activities.operations.spec import Command
+from activities.terraform.tool import TerraformTool
+from activities.terraform.workspace import Workspace
+from contracts.errors import Draining, EngineFailed, ExclaveError, LockHeld, ToolLost
+
+PLAN_FILE = "terraform.tfplan"
+SHOWN = "changes.json"
+OUTPUTS = "outputs.json"
+
+TIMEOUT_SECONDS = 3600.0
+"""The format's default for a Terraform component."""
+
+_GRACE_SECONDS = 120.0
+"""How long an interrupted Terraform may take to end its provisioners and write its state."""
+
+
+def tool_run(commands: list[Command], workspace: Workspace) -> ToolRun:
+    """The commands in the component's working folder."""
+    return ToolRun(
+        commands=commands,
+        cwd=workspace.folder,
+        environment=workspace.environment,
+        timeout_seconds=TIMEOUT_SECONDS,
+        grace_seconds=_GRACE_SECONDS,
+    )
+
+
+def initialise(tool: TerraformTool) -> Command:
+    """`terraform init`; `-reconfigure`, since a backend is never migrated here."""
+    return _command(tool, "init", "-reconfigure")
+
+
+def plan(tool: TerraformTool, file: Path, *, teardown: bool) -> list[Command]:
+    """`terraform plan` into a file, and `terraform show` of it."""
+    destroy = ["-destroy"] if teardown else []
+    return [
+        _command(tool, "plan", *destroy, f"-out={file}", "-lock-timeout=0s"),
+        Command("show", [str(tool.path), "show", "-json", str(file)], stdout=SHOWN),
+    ]
+
+
+def apply(tool: TerraformTool, file: Path) -> list[Command]:
+    """`terraform apply` of exactly that file, and its outputs."""
+    return [_command(tool, "apply", str(file)), outputs(tool)]
+
+
+def outputs(tool: TerraformTool) -> Command:
+    """`terraform output`, sensitive values in clear: into a file of the run's folder."""
+    return Command("output", [str(tool.path), "output", "-json"], stdout=OUTPUTS)
+
+
+def _command(tool: TerraformTool, name: str, *arguments: str) -> Command:
+    return Command(name, [str(tool.path), name, "-input=false", "-no-color", *arguments])
+
+
+def why_it_ended(end: ToolEnd, component: str, mask: Mask) -> ExclaveError:
+    """The typed error of a run that did not succeed, with the tool's own last lines."""
+    lines = mask.text(end.last_lines())
+    said = f" Its last lines:\n{lines}" if lines else ""
+    what = f"{component}: terraform {end.failed or end.label}"
+    match end.outcome:
+        case "timed_out":
+            return EngineFailed(f"{what} took longer than {TIMEOUT_SECONDS:.0f} s.{said}")
+        case "lease_lost":
+            return LockHeld(f"{what} was stopped: another machine works on it.{said}")
+        case "interrupted":
+            return Draining(f"{what} was interrupted with its worker; the next attempt goes on.")
+        case "signalled" | "lost":
+            return ToolLost(f"{what} died; the next attempt does what remains.{said}")
+        case _:
+            status = end.exits.get(end.failed or "", None)
+            return EngineFailed(f"{what} failed with exit status {status}.{said}")

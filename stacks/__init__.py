@@ -1,0 +1,1 @@
+"""What a customer applies or installs to bring a worker into being."""

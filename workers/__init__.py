@@ -1,0 +1,1 @@
+"""The processes: each puts activities or workflows on a queue, with settings, and drains."""

@@ -1,0 +1,63 @@
+"""The control worker: every workflow, and the activities that read the control plane."""
+
+import argparse
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+from activities.boundary import Boundary
+from activities.installs.runs import InstallRuns
+from activities.releases.read import ReleaseActivities
+from artifacts.registry import Registry
+from contracts.names import CONTROL_QUEUE
+from wire.arguments import ArgumentCount
+from wire.connection import TemporalAddress
+from workers.process import DRAIN_TIMEOUT, run
+from workflows.action import Action
+from workflows.build import Build
+from workflows.deploy import Deploy
+from workflows.install import Install
+from workflows.unknown import Unknown
+
+WORKFLOWS = (Build, Install, Deploy, Action, Unknown)
+
+SANDBOX = SandboxedWorkflowRunner(
+    restrictions=SandboxRestrictions.default.with_passthrough_modules(
+        # Our contract and app model hold no state: sharing them saves a third of each workflow.
+        "contracts",
+        "apps",
+        "pydantic",
+        "pydantic_core",
+        "annotated_types",
+    )
+)
+
+
+def main() -> None:
+    """Run until told to leave."""
+    parser = argparse.ArgumentParser(prog="workers.control", description=__doc__)
+    parser.add_argument("--address", help="Temporal's host:port (default: as temporal.toml says)")
+    parser.add_argument("--namespace", help="the org")
+    parser.add_argument("--releases", required=True, help="URL of the OCI registry")
+    settings = parser.parse_args()
+    where = TemporalAddress.from_environment(settings.address, settings.namespace)
+    run(where, lambda client: make(client, settings.releases))
+
+
+def make(client: Client, releases: str) -> Worker:
+    """The worker on a connected client; `releases` is the URL of the registry."""
+    runs = InstallRuns(client)
+    return Worker(
+        client,
+        task_queue=CONTROL_QUEUE,
+        workflows=WORKFLOWS,
+        workflow_runner=SANDBOX,
+        activities=[runs.open_runs, runs.watch_run, ReleaseActivities(Registry(releases)).read],
+        interceptors=[ArgumentCount(), Boundary()],
+        graceful_shutdown_timeout=DRAIN_TIMEOUT,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""The install worker: one per install, in the customer's account, started with one file alone.
+
+    exclave-worker enrolment.toml
+
+It connects outward only: to Temporal, for its own queue, and to the releases' address.
+"""
+
+import argparse
+import logging
+import os
+from datetime import timedelta
+from pathlib import Path
+
+from temporalio.client import Client
+from temporalio.worker import PollerBehaviorSimpleMaximum, Worker
+
+from activities.action.activities import ActionActivities
+from activities.boundary import Boundary
+from activities.deploy.activities import DeployActivities
+from activities.heartbeats import cancelled_by_person
+from activities.installs.description import FEATURES, describe_worker
+from activities.operations.operation import Operations
+from activities.releases.reader import ReleaseReader
+from activities.terraform.activities import TerraformActivities
+from activities.workplace import Workplace
+from artifacts.registry import Registry
+from contracts.names import install_queue
+from stacks.enrolment import Enrolment, EnrolmentError
+from store.folder import FolderStore
+from store.install_state import InstallState
+from store.machine import Machine
+from store.opening import folder_description
+from wire.connection import TemporalAddress
+from workers.process import DRAIN_TIMEOUT, run
+
+_SLOTS = 100
+"""Activities at a time; those that wait for a lease or a lock only wait."""
+
+_HEARTBEAT_THROTTLE = timedelta(seconds=5)
+"""By default heartbeats go out at 0.8 of their timeout, which leaves a busy machine no slack."""
+
+_log = logging.getLogger(__name__)
+
+
+def main() -> None:
+    """Run until told to leave."""
+    parser = argparse.ArgumentParser(
+        prog="exclave-worker",
+        description="Serve one install, from within the customer's account.",
+        epilog="example: cd /var/lib/exclave && exclave-worker /etc/exclave/enrolment.toml",
+    )
+    parser.add_argument("enrolment", type=Path, help="the enrolment file that the stack wrote")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path(),
+        help="a folder of its own, on a local disk (default: the current folder)",
+    )
+    settings = parser.parse_args()
+    try:
+        enrolment = Enrolment.read(settings.enrolment)
+    except EnrolmentError as error:
+        parser.exit(1, f"exclave-worker: {error}\n")
+    os.umask(0o077)
+    workplace = open_workplace(enrolment, settings.data.resolve())
+    where = TemporalAddress(enrolment.temporal, enrolment.namespace)
+    run(
+        where,
+        lambda client: make(client, workplace),
+        interrupt=workplace.operations.interrupt_all,
+    )
+
+
+def open_workplace(enrolment: Enrolment, data: Path) -> Workplace:
+    """The install's store and tools, in the worker's data folder."""
+    data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    root = data / "store"
+    store = FolderStore(root)
+    return Workplace(
+        install=enrolment.install,
+        org=enrolment.namespace,
+        data=data,
+        store=store,
+        state=InstallState(store, enrolment.install, enrolment.namespace),
+        operations=Operations(
+            store,
+            folder_description(root),
+            data,
+            Machine.here(data),
+            lambda waits: _log.info("%s", waits),
+            cancelled_by_person=cancelled_by_person,
+        ),
+        releases=ReleaseReader(Registry(enrolment.releases), data / "releases"),
+    )
+
+
+def make(client: Client, workplace: Workplace) -> Worker:
+    """The worker on a connected client."""
+    deploy = DeployActivities(workplace)
+    terraform = TerraformActivities(workplace)
+    action = ActionActivities(workplace)
+    return Worker(
+        client,
+        task_queue=install_queue(workplace.install),
+        activities=[
+            describe_worker,
+            deploy.scope,
+            deploy.view,
+            deploy.finish,
+            terraform.plan,
+            terraform.apply,
+            action.scope,
+            action.step,
+        ],
+        interceptors=[Boundary(FEATURES, workplace.install)],
+        max_concurrent_activities=_SLOTS,
+        # One poll each: a frontend takes 1,200 of a kind for all workers of a namespace.
+        activity_task_poller_behavior=PollerBehaviorSimpleMaximum(1),
+        max_heartbeat_throttle_interval=_HEARTBEAT_THROTTLE,
+        graceful_shutdown_timeout=DRAIN_TIMEOUT,
+    )
+
+
+if __name__ == "__main__":
+    main()

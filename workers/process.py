@@ -1,0 +1,118 @@
+"""The life of a worker process: connect, work, drain on the first signal, leave.
+
+The first SIGTERM, SIGINT or SIGQUIT drains: no new work is taken, and what runs may end, however
+long its tool needs. The second one interrupts the tools and waits for them.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import timedelta
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from wire.connection import TemporalAddress, connect
+from workers.readiness import announce_ready
+
+_log = logging.getLogger(__name__)
+
+DRAIN_TIMEOUT = timedelta(days=1)
+"""A tool that applies is never stopped by a drain; its own timeout bounds it."""
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+
+Make = Callable[[Client], Worker]
+Interrupt = Callable[[], Awaitable[None]]
+
+
+def run(where: TemporalAddress, make: Make, *, interrupt: Interrupt | None = None) -> None:
+    """Run a worker until it is told to leave; never returns.
+
+    Args:
+        where: The control plane; waited for if it is not there.
+        make: Builds the worker on a connected client.
+        interrupt: Interrupts the tools of this process and waits for them: the second signal.
+    """
+    logging.basicConfig(
+        level=logging.INFO,
+        stream=sys.stderr,
+        format=f"%(asctime)s %(levelname)s {where.namespace} %(name)s: %(message)s",
+    )
+    # It tells of each request; what failed is told by whoever asked.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    status = asyncio.run(_Life(where, make, interrupt).live())
+    # Interpreter shutdown crashed in the SDK's native threads on 3.11; there is nothing left to do.
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+class _Life:
+    def __init__(self, where: TemporalAddress, make: Make, interrupt: Interrupt | None) -> None:
+        self._where = where
+        self._make = make
+        self._interrupt = interrupt
+        self._leave = asyncio.Event()
+        self._interrupting: asyncio.Task[None] | None = None
+
+    async def live(self) -> int:
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            loop.add_signal_handler(number, self._on_signal, signal.Signals(number).name)
+        client = await self._unless_leaving(connect(self._where))
+        if client is None:
+            return 0
+        patient = await self._unless_leaving(connect(self._where, patient=True))
+        if patient is None:
+            return 0
+        worker = self._make(client)
+        # Building a worker resets its client to retry for 10 s; a result must survive longer.
+        worker.client = patient
+        return await self._work(worker)
+
+    async def _work(self, worker: Worker) -> int:
+        working = asyncio.create_task(worker.run())
+        leaving = asyncio.create_task(self._leave.wait())
+        announce_ready()
+        _log.info("Working on the queue %s at %s.", worker.task_queue, self._where.address)
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            _log.info("Draining: what runs may end; no new work is taken.")
+            await worker.shutdown()
+        leaving.cancel()
+        try:
+            await working
+        except Exception as error:
+            _log.error("The worker ended: %s", error)
+            return 1
+        _log.info("Done; nothing is left running.")
+        return 0
+
+    async def _unless_leaving(self, connecting: Awaitable[Client]) -> Client | None:
+        """Connect, unless a signal tells to leave first."""
+        task = asyncio.ensure_future(connecting)
+        leaving = asyncio.create_task(self._leave.wait())
+        await asyncio.wait({task, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        leaving.cancel()
+        if task.done():
+            return task.result()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        return None
+
+    def _on_signal(self, name: str) -> None:
+        if not self._leave.is_set():
+            _log.info("%s: leaving.", name)
+            self._leave.set()
+        elif self._interrupt is not None and self._interrupting is None:
+            _log.warning("%s again: interrupting the tools, and waiting for them.", name)
+            self._interrupting = asyncio.ensure_future(self._interrupt())
+        else:
+            _log.info("%s: already leaving.", name)
