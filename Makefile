@@ -1,0 +1,62 @@
+# Development of Exclave. `make` alone lists what there is.
+
+PYTHON ?= python3
+UV ?= uv
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lock clean check test fast bench
+
+help: ## List these commands
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ The environment
+
+setup: $(STAMP) ## Create .venv with everything in requirements/dev.lock, and the project itself
+
+# A failed setup leaves no stamp, and the next call starts anew.
+$(STAMP): requirements/dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "make setup: $(PYTHON) is missing or older than 3.11; name a newer one: make setup PYTHON=python3.13" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "make setup: $(PYTHON) has no venv module; install it (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	@rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+	@echo "Ready. The commands are in $(BIN): . $(BIN)/activate"
+
+lock: ## Resolve the dependencies of pyproject.toml anew into requirements/ (needs uv)
+	@command -v $(UV) >/dev/null || { \
+		echo "make lock: $(UV) is missing; install it (pip install uv) or name it: make lock UV=/path/to/uv" >&2; exit 1; }
+	$(UV) pip compile $(LOCK_OPTIONS) pyproject.toml -o requirements/runtime.lock
+	$(UV) pip compile $(LOCK_OPTIONS) pyproject.toml --group dev -o requirements/dev.lock
+
+# For every platform and every Python from the floor on; nothing of the machine that made it.
+LOCK_OPTIONS := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+
+clean: ## Remove the environment, caches and the development control plane's data
+	rm -rf $(VENV) .exclave .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+##@ Checks and tests
+
+check: setup ## Format, lint, types, and which room may import which
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: setup check ## Everything: the checks, then all tests (needs terraform)
+	$(BIN)/python -m pytest
+
+fast: setup ## The tests that start no processes; under a minute
+	$(BIN)/python -m pytest -m "not e2e"
+
+bench: setup ## Measure; the numbers are printed
+	$(BIN)/python -m bench

@@ -1,0 +1,5 @@
+"""`python -m exclave` is the `exclave` command."""
+
+from exclave.main import main
+
+main()

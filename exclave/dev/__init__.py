@@ -1,0 +1,1 @@
+"""`exclave dev`: the whole development control plane, started from one declaration."""

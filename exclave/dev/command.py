@@ -1,0 +1,58 @@
+"""`exclave dev`: reads the declaration, checks what could go wrong, and runs the control plane."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from exclave.dev.child import FailedToStart
+from exclave.dev.data import DataFolderInUse, PidFile, hold
+from exclave.dev.declaration import Declaration, DeclarationError, read_declaration
+from exclave.dev.plane import ControlPlane
+from exclave.dev.ports import PortTaken, check_ports
+
+DEFAULT_FILE = Path("temporal-dev.yaml")
+
+
+def dev(
+    file: Annotated[
+        Path, typer.Option("--file", help="The declaration of the control plane.")
+    ] = DEFAULT_FILE,
+) -> None:
+    """Run the development control plane: Temporal, the registry, control and build workers.
+
+    It stays in the foreground. Ctrl-C drains it: workers finish what they run. A second Ctrl-C
+    interrupts their tools. What it knows lies in the declared data folder and survives a restart.
+
+    Example:
+
+        exclave dev
+
+        exclave dev --file other-ports.yaml
+    """
+    try:
+        declaration = read_declaration(file)
+        with hold(declaration.data) as (pids, lock):
+            check_ports(declaration, file)
+            # The server makes the database file, but not its folder.
+            declaration.temporal.database.parent.mkdir(parents=True, exist_ok=True)
+            asyncio.run(_run(declaration, pids, lock))
+    except (DeclarationError, DataFolderInUse, PortTaken, FailedToStart) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from error
+    except OSError as error:
+        typer.echo(f"exclave dev: {error}", err=True)
+        raise typer.Exit(1) from error
+    say("Everything has ended.")
+
+
+def say(text: str) -> None:
+    """Tell a person, if one still looks: a closed terminal must not keep the drain from ending."""
+    with contextlib.suppress(OSError):
+        typer.echo(text)
+
+
+async def _run(declaration: Declaration, pids: PidFile, lock: int) -> None:
+    await ControlPlane(declaration, pids, lock, say).run()

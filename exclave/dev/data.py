@@ -1,0 +1,79 @@
+"""The data folder: one `exclave dev` at a time, and `pids.json` with its processes."""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class DataFolderInUse(Exception):
+    """Another `exclave dev`, or what a killed one left, works in this data folder."""
+
+
+class PidFile:
+    """`pids.json`: pid by process name, replaced as a whole on every change."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._pids: dict[str, int] = {}
+
+    def add(self, name: str, pid: int) -> None:
+        """Record a process that was started."""
+        self._pids[name] = pid
+        self._write()
+
+    def remove(self, name: str) -> None:
+        """Forget a process that has ended."""
+        self._pids.pop(name, None)
+        self._write()
+
+    def delete(self) -> None:
+        """Remove the file: no process is left."""
+        self._path.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        draft = self._path.with_suffix(".tmp")
+        draft.write_text(json.dumps(self._pids, indent=2) + "\n", encoding="utf-8")
+        draft.replace(self._path)
+
+
+@contextmanager
+def hold(data: Path) -> Iterator[tuple[PidFile, int]]:
+    """Create the data folder and hold it.
+
+    The lock is a file descriptor that every process started here inherits. So it is held for as
+    long as any of them lives, also after `exclave dev` itself was killed.
+
+    Yields:
+        The pid file, and the descriptor to hand to processes.
+
+    Raises:
+        DataFolderInUse: it is held already; the message names the processes.
+        OSError: the folder cannot be made or written to.
+    """
+    data.mkdir(parents=True, exist_ok=True)
+    pids = data / "pids.json"
+    descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise DataFolderInUse(_in_use(data, pids)) from error
+        yield PidFile(pids), descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _in_use(data: Path, pids: Path) -> str:
+    try:
+        left: dict[str, int] = json.loads(pids.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        left = {}
+    named = ", ".join(f"{name} {pid}" for name, pid in left.items())
+    return (
+        f"the data folder {data} is in use by another `exclave dev`, or by processes that a killed "
+        f"one left{f' (pids: {named})' if named else ''}; stop it with Ctrl-C where it runs"
+        + (f", or end them: kill {' '.join(str(pid) for pid in left.values())}" if left else "")
+    )

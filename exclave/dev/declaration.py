@@ -1,0 +1,186 @@
+"""`temporal-dev.yaml`: what the development control plane consists of, and its reader.
+
+Nothing here authenticates anybody: the development server has no TLS and no authorization, and the
+registry takes what it is given. So every address must be a loopback address.
+"""
+
+import ipaddress
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
+
+from contracts.names import Name
+
+_ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[0-9.]+):(?P<port>[0-9]{1,5})")
+
+
+class DeclarationError(Exception):
+    """The declaration cannot be used; the message has one line for each problem."""
+
+
+class Address(BaseModel):
+    """A loopback address and a port; written `127.0.0.1:7233` or `[::1]:7233`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    host: str
+    """An IP address, without brackets."""
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def _parse_address(value: object) -> object:
+    if isinstance(value, Address):
+        return value
+    match = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError(f"{value!r} is no address; write IP:PORT, for example 127.0.0.1:7233")
+    host, port = match["host"].strip("[]"), int(match["port"])
+    if not 1 <= port <= 65535:
+        raise ValueError(f"port {port} does not exist; it must lie between 1 and 65535")
+    try:
+        loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError as error:
+        raise ValueError(f"{host} is no IP address; write for example 127.0.0.1:{port}") from error
+    if not loopback:
+        raise ValueError(
+            f"{host} is no loopback address; the development control plane authenticates nobody, "
+            f"so write 127.0.0.1:{port}"
+        )
+    return {"host": host, "port": port}
+
+
+def _without_line_break(value: str) -> str:
+    if "\n" in value or "=" in value:
+        raise ValueError(f"{value!r} may hold neither `=` nor a line break")
+    return value
+
+
+LoopbackAddress = Annotated[Address, BeforeValidator(_parse_address)]
+_Key = Annotated[str, AfterValidator(_without_line_break)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TemporalSection(_Section):
+    """The Temporal development server."""
+
+    address: LoopbackAddress
+    ui: LoopbackAddress
+    database: Path
+    """A file, relative to the data folder; it survives restarts."""
+    dynamic_config: dict[_Key, JsonValue] = Field(default_factory=dict)
+    sqlite_pragmas: dict[_Key, str | int] = Field(default_factory=dict)
+
+
+class RegistrySection(_Section):
+    """The OCI registry, which listens twice."""
+
+    push: LoopbackAddress
+    """Where uploads and builds write."""
+    pull: LoopbackAddress
+    """Where install workers read; refuses every write."""
+
+
+class WorkersSection(_Section):
+    """How many worker processes of each kind run."""
+
+    control: int = Field(default=1, ge=1, le=16)
+    build: int = Field(default=1, ge=0, le=16)
+
+
+class Declaration(_Section):
+    """The development control plane, as `temporal-dev.yaml` declares it."""
+
+    namespace: Name
+    data: Path
+    """A folder, relative to the declaration's own; everything that survives a restart is in it."""
+    temporal: TemporalSection
+    registry: RegistrySection
+    workers: WorkersSection = WorkersSection()
+
+    @property
+    def addresses(self) -> dict[str, Address]:
+        """Every address that something listens on, by the key that declares it."""
+        return {
+            "temporal.address": self.temporal.address,
+            "temporal.ui": self.temporal.ui,
+            "registry.push": self.registry.push,
+            "registry.pull": self.registry.pull,
+        }
+
+    @model_validator(mode="after")
+    def _addresses_differ(self) -> "Declaration":
+        seen: dict[Address, str] = {}
+        for key, address in self.addresses.items():
+            if address in seen:
+                raise ValueError(f"{key} and {seen[address]} are both {address}; change one")
+            seen[address] = key
+        return self
+
+
+def read_declaration(path: Path) -> Declaration:
+    """Read and check a declaration; its paths become absolute.
+
+    Raises:
+        DeclarationError: the file cannot be read, is no YAML, or does not fit; every problem is
+            in the message, one a line, with file and key.
+    """
+    try:
+        declared = Declaration.model_validate(_parse(path))
+    except ValidationError as error:
+        raise DeclarationError(
+            "\n".join(_problem(path, found) for found in error.errors())
+        ) from error
+    data = (path.absolute().parent / declared.data).resolve()
+    temporal = declared.temporal.model_copy(update={"database": data / declared.temporal.database})
+    return declared.model_copy(update={"data": data, "temporal": temporal})
+
+
+def _parse(path: Path) -> object:
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise DeclarationError(
+            f"{path} is not there; run `exclave dev` in the folder that holds it, or name it with "
+            "--file"
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise DeclarationError(f"{path} cannot be read: {error}") from error
+    except yaml.YAMLError as error:
+        raise DeclarationError(f"{path} is no YAML: {' '.join(str(error).split())}") from error
+
+
+def _problem(path: Path, found: Any) -> str:
+    key = ".".join(str(part) for part in found["loc"])
+    where = f"{path}: {key}" if key else str(path)
+    match found["type"]:
+        case "extra_forbidden":
+            return f"{where}: there is no such key; remove it, or correct its spelling"
+        case "missing":
+            return f"{where}: is missing"
+        case "value_error":
+            return f"{where}: {found['ctx']['error']}"
+        case "string_pattern_mismatch":
+            return (
+                f"{where}: {found['input']!r} is no name; use lower case letters, digits and "
+                "dashes, at most 63"
+            )
+        case _:
+            return f"{where}: {found['msg']}, not {found['input']!r}"

@@ -1,0 +1,134 @@
+"""The development control plane as a whole: brought up in order, watched, drained in order.
+
+The first signal drains: workers finish what they run, then the registry and Temporal end. A second
+one reaches the workers as well and means: interrupt the tools. Nothing is ever left behind, also
+when starting fails half-way.
+"""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Iterable
+
+from exclave.dev.child import Child
+from exclave.dev.data import PidFile
+from exclave.dev.declaration import Declaration
+from exclave.dev.programs import registry, temporal_server, workers
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP)
+
+
+class ControlPlane:
+    """Temporal, the registry and the workers, and what a person's signals mean to them."""
+
+    def __init__(
+        self, declaration: Declaration, pids: PidFile, lock: int, say: Callable[[str], None]
+    ) -> None:
+        """Prepare; nothing is started yet.
+
+        Args:
+            declaration: What is declared.
+            pids: Where pids are recorded.
+            lock: The data folder's lock, which every process inherits.
+            say: Tells a person one line.
+        """
+        self._declaration = declaration
+        self._pids = pids
+        self._say = say
+        self._signals = 0
+        self._stop = asyncio.Event()
+        self._temporal = Child(temporal_server(declaration), pids, lock, say)
+        self._registry = Child(registry(declaration), pids, lock, say)
+        self._workers = [Child(program, pids, lock, say) for program in workers(declaration)]
+
+    async def run(self) -> None:
+        """Bring everything up, keep it up until a signal comes, and leave no process.
+
+        Raises:
+            FailedToStart: a process could not be brought up; the others have ended by then.
+        """
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            loop.add_signal_handler(number, self._signalled)
+        running = asyncio.create_task(self._up_and_watched())
+        stopping = asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if running.done():
+                running.result()
+        finally:
+            running.cancel()
+            stopping.cancel()
+            await asyncio.gather(running, stopping, return_exceptions=True)
+            await self._drain()
+            for number in SIGNALS:
+                loop.remove_signal_handler(number)
+
+    @property
+    def _children(self) -> list[Child]:
+        return [self._temporal, self._registry, *self._workers]
+
+    async def _up_and_watched(self) -> None:
+        await _all([self._temporal.start(), self._registry.start()])
+        await _all(child.start() for child in self._workers)
+        keeping = [child.keep() for child in self._children]
+        self._say(introduction(self._declaration))
+        # Ends only by a bug in the keeping, which must not pass in silence.
+        await asyncio.gather(*keeping)
+
+    async def _drain(self) -> None:
+        await asyncio.gather(*(child.stop() for child in self._workers))
+        await self._registry.stop()
+        await self._temporal.stop()
+        self._pids.delete()
+
+    def _signalled(self) -> None:
+        self._signals += 1
+        self._stop.set()
+        if self._signals == 1:
+            self._say(
+                "Draining: workers finish what they run. Press Ctrl-C again to interrupt their "
+                "tools."
+            )
+            return
+        busy = [child for child in self._workers if child.pid is not None]
+        if self._signals == 2 and busy:
+            for child in busy:
+                child.terminate()
+            self._say(f"Told to interrupt their tools, and waiting: {_named(busy)}.")
+            return
+        left = [child for child in self._children if child.pid is not None]
+        self._say(f"Still waiting for {_named(left) or 'nothing'}.")
+
+
+def introduction(declaration: Declaration) -> str:
+    """What a person needs once everything is up."""
+    temporal, images = declaration.temporal, declaration.registry
+    return f"""
+The development control plane is up. Ctrl-C drains and stops it.
+
+  Temporal UI      http://{temporal.ui}/namespaces/{declaration.namespace}
+  Temporal         {temporal.address}, namespace {declaration.namespace}
+  Registry         push http://{images.push}, pull http://{images.pull}
+  Data             {declaration.data}
+
+In another terminal:
+
+  export TEMPORAL_ADDRESS={temporal.address} TEMPORAL_NAMESPACE={declaration.namespace}
+  export EXCLAVE_REGISTRY=http://{images.push}
+  exclave upload examples/shop
+"""
+
+
+def _named(children: Iterable[Child]) -> str:
+    return ", ".join(f"{child.program.title} (pid {child.pid})" for child in children)
+
+
+async def _all(starts: Iterable[Awaitable[None]]) -> None:
+    """Await all; the first failure cancels the rest and is raised once they have ended."""
+    tasks = [asyncio.ensure_future(start) for start in starts]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

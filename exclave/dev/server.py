@@ -1,0 +1,41 @@
+"""Waits until the Temporal development server has come up with what was declared."""
+
+import asyncio
+
+from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from contracts.names import SEARCH_ATTRIBUTES
+
+_INTERVAL_SECONDS = 0.1
+
+
+async def server_answers(address: str, namespace: str) -> None:
+    """Return once the server at `address` has the namespace and our search attributes.
+
+    The server opens its port before it has made the namespace, and announces neither, so it is
+    asked again and again; the caller sets the deadline.
+
+    Args:
+        address: `host:port` of the Temporal frontend.
+        namespace: The declared namespace.
+    """
+    while not await _has_everything(address, namespace):
+        await asyncio.sleep(_INTERVAL_SECONDS)
+
+
+async def _has_everything(address: str, namespace: str) -> bool:
+    try:
+        client = await Client.connect(address, namespace=namespace)
+        await client.workflow_service.describe_namespace(
+            DescribeNamespaceRequest(namespace=namespace)
+        )
+        found = await client.operator_service.list_search_attributes(
+            ListSearchAttributesRequest(namespace=namespace)
+        )
+    except (RuntimeError, RPCError):
+        # RuntimeError is what connecting to an address that does not answer raises.
+        return False
+    return set(SEARCH_ATTRIBUTES) <= set(found.custom_attributes)

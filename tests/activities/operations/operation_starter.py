@@ -1,0 +1,27 @@
+"""A worker's stand-in, to be killed: opens an operation and runs a shell script for it."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from activities.operations.operation import Command, Operations, ToolRun
+from store.folder import FolderStore
+from store.leases import Machine
+from store.opening import folder_description
+
+
+async def start(root: Path, key: str, subject: str, script: str) -> None:
+    data, store = root / "data", FolderStore(root / "store")
+    operations = Operations(store, folder_description(store.root), data, Machine.here(data))
+    tool = ToolRun(
+        [Command("script", ["/bin/bash", "-c", script])],
+        root / "marks",
+        {"PATH": os.environ["PATH"]},
+        60,
+    )
+    async with operations.open(key, subject, print) as operation:
+        await operation.run("tool", tool)
+
+
+asyncio.run(start(Path(sys.argv[1]), *sys.argv[2:]))

@@ -1,0 +1,166 @@
+"""Operations: who may interrupt a tool, how, and who may not."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+from operation_site import KEY, SUBJECT, Site, until
+
+from activities.operations.operation import LeaseTerms, Operation, Operations, ToolEnd, ToolRun
+from store.leases import Machine
+
+KIND = "trap 'touch asked; exit 1' INT; touch up; while true; do sleep 0.05; done"
+DEAF = "trap '' INT; touch up; while true; do sleep 0.05; done"
+SHORT = LeaseTerms(seconds=6, renew_seconds=0.2, margin_seconds=2)
+
+
+async def run_once(operations: Operations, site: Site, run: ToolRun) -> ToolEnd:
+    async with operations.open(KEY, SUBJECT, site.say) as operation:
+        return await operation.run("tool", run)
+
+
+async def test_the_timeout_asks_first(site: Site) -> None:
+    end = await run_once(site.operations(), site, site.shell(KIND, timeout=1))
+    assert (end.outcome, end.exits, end.failed) == ("timed_out", {"script": 1}, "script")
+    assert "within 1 s" in end.message
+    assert site.marked("asked")
+    assert not site.tree_lives()
+
+
+async def test_then_it_terminates_the_group(site: Site) -> None:
+    end = await run_once(site.operations(), site, site.shell(DEAF, timeout=0.5, grace=0.3))
+    assert (end.outcome, end.exits) == ("timed_out", {"script": -signal.SIGTERM})
+    assert not site.tree_lives()
+
+
+async def test_then_it_kills_whatever_holds_the_tree(site: Site) -> None:
+    # A process in a session of its own, deaf to everything, whose parent is gone.
+    deaf = (
+        "trap '' INT TERM; (setsid bash -c \"trap '' TERM; touch out; exec sleep 60\" &) ; " + DEAF
+    )
+    run = site.shell(deaf, timeout=1, grace=0.2, terminate=0.3)
+    end = await run_once(site.operations(), site, run)
+    assert (end.outcome, end.exits) == ("timed_out", {"script": -signal.SIGKILL})
+    assert site.marked("out")
+    assert not site.tree_lives()
+
+
+async def test_what_a_tool_left_running_ends_at_the_timeout_too(site: Site) -> None:
+    end = await run_once(site.operations(), site, site.shell("sleep 60 & exit 0", timeout=1))
+    assert (end.outcome, end.exits, end.succeeded()) == ("timed_out", {"script": 0}, False)
+    assert not site.tree_lives()
+
+
+async def test_a_person_who_cancels_stops_the_tool_and_its_tree(site: Site) -> None:
+    site.by_person = True
+    task = asyncio.create_task(run_once(site.operations(), site, site.shell(KIND)))
+    await site.mark("up")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not site.tree_lives()
+    assert site.marked("asked")
+    async with site.operations().open(KEY, SUBJECT, site.say) as operation:
+        end = await operation.attach()
+    assert end is not None
+    assert end.outcome == "interrupted"
+
+
+async def test_any_other_cancellation_leaves_the_tool_running(site: Site) -> None:
+    script = "touch up; until [ -e stop ]; do sleep 0.05; done"
+    task = asyncio.create_task(run_once(site.operations(), site, site.shell(script)))
+    await site.mark("up")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert site.tree_lives()
+    async with site.operations().open(KEY, SUBJECT, site.say) as operation:
+        attached = asyncio.create_task(operation.attach())
+        (site.marks / "stop").touch()
+        end = await attached
+    assert end is not None
+    assert end.succeeded()
+
+
+async def test_the_operator_interrupts_every_tool_of_the_worker(site: Site) -> None:
+    operations = site.operations()
+    first = asyncio.create_task(run_once(operations, site, site.shell(KIND)))
+
+    async def another() -> ToolEnd:
+        async with operations.open("run-1/db/apply/0", "acme/db", site.say) as operation:
+            return await operation.run("tool", site.shell(KIND.replace("up", "up2")))
+
+    second = asyncio.create_task(another())
+    await site.mark("up")
+    await site.mark("up2")
+    await operations.interrupt_all()
+    assert not site.tree_lives()
+    assert [(await first).outcome, (await second).outcome] == ["interrupted", "interrupted"]
+
+
+async def test_an_interruption_that_came_before_the_start_is_kept(site: Site) -> None:
+    folder = site.data / "runs" / KEY / "1-tool"
+    folder.mkdir(parents=True)
+    (folder / "interrupt").touch()
+    end = await run_once(site.operations(), site, site.shell("touch up"))
+    assert (end.outcome, end.exits) == ("interrupted", {})
+    assert not site.marked("up")
+
+
+async def test_a_second_request_is_no_second_signal(site: Site) -> None:
+    script = (
+        "n=0; trap 'n=$((n+1)); touch asked' INT; touch up; "
+        "until [ -e stop ]; do sleep 0.05; done; exit $n"
+    )
+    task = asyncio.create_task(run_once(site.operations(), site, site.shell(script)))
+    await site.mark("up")
+    supervisor = site.supervisor("1-tool")
+    os.kill(supervisor.pid, signal.SIGTERM)
+    await site.mark("asked")
+    os.kill(supervisor.pid, signal.SIGINT)
+    os.kill(supervisor.pid, signal.SIGTERM)
+    (site.marks / "stop").touch()
+    end = await task
+    assert (end.outcome, end.exits) == ("interrupted", {"script": 1})
+
+
+async def test_a_lease_that_another_machine_took_ends_the_tool(site: Site) -> None:
+    task = asyncio.create_task(run_once(site.operations(SHORT), site, site.shell(KIND)))
+    await site.mark("up")
+    await steal_lease(site)
+    end = await task
+    assert end.outcome == "lease_lost"
+    assert "machine there" in end.message
+    assert site.marked("asked")
+
+
+async def test_a_lease_that_cannot_be_renewed_ends_the_tool_before_it_expires(site: Site) -> None:
+    task = asyncio.create_task(run_once(site.operations(SHORT), site, site.shell(KIND)))
+    await site.mark("up")
+    lock, loop = site.store.root / ".lock", site.root / "loop"
+    loop.symlink_to(lock)
+    loop.replace(lock)
+    end = await task
+    assert end.outcome == "lease_lost"
+    assert "cannot be renewed" in end.message
+
+
+async def test_nothing_is_started_without_the_lease(site: Site) -> None:
+    async with site.operations(SHORT).open(KEY, SUBJECT, site.say) as operation:
+        await steal_lease(site)
+        await until(lambda: lost(operation))
+        with pytest.raises(Exception, match="Nothing was started") as refused:
+            await operation.run("tool", site.shell("touch up"))
+    assert type(refused.value).__name__ == "LockHeld"
+    assert not site.marked("up")
+
+
+def lost(operation: Operation) -> bool:
+    return operation._lease.lost.is_set()
+
+
+async def steal_lease(site: Site) -> None:
+    """As if this machine had slept until its lease expired, and another one had come."""
+    site.store.delete(f"leases/{SUBJECT}.json")
+    site.leases(Machine("there", "b")).acquire(SUBJECT, "k")

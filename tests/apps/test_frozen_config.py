@@ -1,0 +1,60 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from apps.config import AppConfig
+from apps.frozen import FrozenError, freeze, thaw
+from apps.loader import load
+
+SHOP = Path(__file__).parents[2] / "examples/shop"
+
+
+@pytest.fixture(scope="module")
+def config() -> AppConfig:
+    return load(SHOP).config
+
+
+def test_thawing_gives_the_same_config(config: AppConfig) -> None:
+    assert thaw(freeze(config)) == config
+    assert freeze(thaw(freeze(config))) == freeze(config)
+
+
+def test_it_is_canonical(config: AppConfig) -> None:
+    frozen = freeze(config)
+    again = json.dumps(
+        json.loads(frozen), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
+    assert frozen == again.encode()
+
+
+def test_unknown_fields_and_a_higher_minor_are_tolerated(config: AppConfig) -> None:
+    document = json.loads(freeze(config))
+    document["format"] = "1.7"
+    document["new"] = 1
+    document["config"]["new"] = {"x": 1}
+    document["config"]["components"][0]["new"] = 1
+    assert thaw(json.dumps(document).encode()) == config
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "2.0"}, "format 2.0, and this version reads up to 1.x"),
+        ({"format": "x"}, "which is no version"),
+        ({"config": {}}, "metadata: Field required"),
+    ],
+)
+def test_what_it_cannot_read_is_told(
+    config: AppConfig, change: dict[str, object], message: str
+) -> None:
+    document = json.loads(freeze(config)) | change
+    with pytest.raises(FrozenError) as caught:
+        thaw(json.dumps(document).encode())
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff", b"[]", b"{}"])
+def test_bytes_that_are_no_config(data: bytes) -> None:
+    with pytest.raises(FrozenError):
+        thaw(data)

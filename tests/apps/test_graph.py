@@ -1,0 +1,82 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.config import AppConfig, Metadata, TerraformComponent
+from apps.graph import CycleError, Graph
+
+
+def component(name: str, *dependencies: str, **more: object) -> TerraformComponent:
+    return TerraformComponent.model_validate({
+        "type": "terraform_module", "name": name, "terraform_version": "1.11",
+        "public_repo": {"repo": ".", "directory": "m"}, "dependencies": dependencies, **more,
+    })  # fmt: skip
+
+
+def graph(*components: TerraformComponent) -> Graph:
+    return Graph(AppConfig(metadata=Metadata(version="v2"), components=list(components)))
+
+
+def test_templates_make_dependencies() -> None:
+    found = graph(
+        component("net"),
+        component("db", vars={"x": [{"y": "{{ .nuon.components.net.outputs.id }}"}]}),
+        component("api", "net", env_vars={"A": "{{ .exclave.components.db.status }}"}),
+        component("ui", var_file=[{"contents": "a={{ .nuon.components.the_api.outputs.u }}"}]),
+        component("dashed-api", var_name="the_api"),
+    )
+    assert found.dependencies("db") == ["net"]
+    assert found.dependencies("api") == ["db", "net"]
+    assert found.dependencies("ui") == ["dashed-api"]
+    assert found.dependents("net") == ["api", "db"]
+    assert found.references("api") == {("nuon", "components", "db", "status")}
+
+
+def test_order_is_stable_with_fewer_dependencies_first_then_names() -> None:
+    found = graph(
+        component("z"), component("y"), component("a", "y", "z"), component("b", "y"),
+        component("c", "a"),
+    )  # fmt: skip
+    assert found.order() == ["y", "z", "b", "a", "c"]
+    assert found.reversed() == ["c", "a", "b", "z", "y"]
+
+
+@pytest.mark.parametrize(
+    ("needs", "path"),
+    [({"a": ["a"]}, ["a", "a"]), ({"a": ["b"], "b": ["c"], "c": ["b"]}, ["b", "c", "b"])],
+)
+def test_circles_are_told_as_a_path(needs: dict[str, list[str]], path: list[str]) -> None:
+    with pytest.raises(CycleError) as caught:
+        graph(*(component(name, *others) for name, others in needs.items()))
+    assert caught.value.path == path
+
+
+def test_who_reads_an_input() -> None:
+    found = graph(
+        component("a", vars={"x": "{{ .nuon.inputs.inputs.zone }}"}),
+        component("b", vars={"x": "{{ .nuon.install.inputs.zone }}"}),
+        component("c", vars={"x": "{{ .nuon.inputs.inputs }}"}),
+        component("d", vars={"x": "{{ .nuon.inputs.inputs.other }}"}),
+    )
+    assert found.components_referencing_input("zone") == ["a", "b", "c"]
+
+
+@given(st.data())
+def test_each_comes_after_what_it_needs(data: st.DataObject) -> None:
+    names = [f"c{index}" for index in range(data.draw(st.integers(1, 9)))]
+    shuffled = data.draw(st.permutations(names))
+    made = [
+        component(name, *data.draw(st.sets(st.sampled_from(shuffled[:at]))) if at else ())
+        for at, name in enumerate(shuffled)
+    ]
+    found = graph(*made)
+    order = found.order()
+    assert sorted(order) == sorted(names)
+    for name in names:
+        assert all(order.index(need) < order.index(name) for need in found.dependencies(name))
+    assert order == graph(*reversed(made)).order()
+
+
+def test_a_long_chain_needs_no_deep_stack() -> None:
+    chain = [component(f"c{i}", f"c{i - 1}") for i in range(1, 3000)]
+    assert len(graph(component("c0"), *chain).order()) == 3000

@@ -1,0 +1,508 @@
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from apps import files
+from apps.loader import ConfigErrors, LoadedApp, load
+
+METADATA = 'version = "v2"\n'
+MODULE = 'variable "zone" {}\nvariable "size" {\n  default = 1\n}\noutput "url" {\n  value = 1\n}\n'
+DB = """type = "terraform_module"
+name = "db"
+terraform_version = "1.11.4"
+public_repo = { repo = ".", directory = "modules/db" }
+vars = { zone = "z" }
+"""
+ACTION = """name = "check"
+triggers = [{ type = "manual" }]
+[[steps]]
+name = "one"
+command = "true"
+"""
+INPUTS = """[[input]]
+name = "zone"
+display_name = "Zone"
+description = "Where"
+"""
+
+
+class App:
+    """A valid config in a folder, that a test then changes."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.write("metadata.toml", METADATA)
+        self.write("inputs.toml", INPUTS)
+        self.write("components/db.toml", DB)
+        self.write("modules/db/main.tf", MODULE)
+        self.write("actions/check.toml", ACTION)
+
+    def write(self, file: str, content: str | bytes) -> None:
+        path = self.root / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def load(self) -> LoadedApp:
+        return load(self.root)
+
+    def errors(self) -> list[str]:
+        with pytest.raises(ConfigErrors) as caught:
+            self.load()
+        return [str(problem) for problem in caught.value.problems]
+
+    def only_error(self) -> str:
+        errors = self.errors()
+        assert len(errors) == 1, errors
+        return errors[0]
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> App:
+    return App(tmp_path)
+
+
+def test_a_whole_config_is_loaded(app: App) -> None:
+    loaded = app.load()
+    assert loaded.warnings == []
+    assert [c.name for c in loaded.config.components] == ["db"]
+    assert loaded.config.components[0].public_repo.directory == "modules/db"
+    assert loaded.config.action("check") is not None
+    assert loaded.config.component("nope") is None
+
+
+def test_entities_are_in_the_order_of_their_names(app: App) -> None:
+    app.write("components/a.toml", DB.replace('"db"', '"zeta"', 1))
+    app.write("components/deep/er/z.toml", DB.replace('"db"', '"alpha"', 1))
+    assert [c.name for c in app.load().config.components] == ["alpha", "db", "zeta"]
+
+
+def test_metadata_is_all_that_is_needed(tmp_path: Path) -> None:
+    (tmp_path / "metadata.toml").write_text(METADATA)
+    assert load(tmp_path).config.components == []
+
+
+def test_metadata_is_needed(tmp_path: Path) -> None:
+    with pytest.raises(ConfigErrors, match=r"metadata.toml: is missing or empty"):
+        load(tmp_path)
+
+
+def test_the_folder_is_needed(tmp_path: Path) -> None:
+    with pytest.raises(ConfigErrors, match="is not a folder"):
+        load(tmp_path / "nope")
+
+
+def test_empty_files_are_ignored(app: App) -> None:
+    for file in ("secrets.toml", "components/empty.toml", "runbooks.toml", "policies.toml"):
+        app.write(file, "# later\n\n")
+    assert app.load().warnings == []
+
+
+def test_content_beside_a_file_of_an_unsupported_kind_is_not_a_second_form(app: App) -> None:
+    app.write("policies/x.rego", "package nuon")
+    app.load()
+    app.write("policies.toml", "[[policy]]")
+    assert "`policies` is not supported yet" in app.only_error()
+    app.write("policies/x.toml", "name = 'x'")
+    assert "there is also the folder `policies/`" in "".join(app.errors())
+
+
+def test_inputs_as_folders_with_groups(app: App) -> None:
+    (app.root / "inputs.toml").unlink()
+    app.write("input_groups/dns.toml", 'name = "dns"\ndescription = "DNS"\n')
+    table = INPUTS.replace("[[input]]\n", "") + 'group = "dns"\n'
+    app.write("inputs/dns/zone.toml", table)
+    config = app.load().config
+    assert (config.inputs[0].name, config.groups[0].name) == ("zone", "dns")
+
+
+def test_referenced_files_are_read_from_the_kinds_folder_or_the_root(app: App) -> None:
+    app.write("components/db.toml", DB + '[[var_file]]\ncontents = "./db.tfvars"\n')
+    app.write("db.tfvars", "size = 3\n")
+    step = '[[steps]]\nname = "two"\ninline_contents = "./scripts/x.sh"\n'
+    app.write("actions/check.toml", ACTION + step)
+    app.write("actions/scripts/x.sh", "echo {{ .nuon.kept }}\n")
+    app.write("scripts/x.sh", "wrong")
+    config = app.load().config
+    assert config.components[0].var_file[0].contents == "size = 3\n"
+    assert config.actions[0].steps[1].inline_contents == "echo {{ .nuon.kept }}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("dependecies = []", "dependecies: unknown key, it has no effect; did you mean `dependen"),
+        ("label = 'x'", "label: unknown key, it has no effect; did you mean `labels`?"),
+        ("var_file = [{ contents = '', content = '' }]", "var_file[0].content: unknown key"),
+    ],
+)
+def test_unknown_keys_are_warnings_with_the_nearest_name(app: App, line: str, message: str) -> None:
+    app.write("components/db.toml", DB + line + "\n")
+    warning = str(app.load().warnings[0])
+    assert warning.startswith("warning: components/db.toml: ") and message in warning
+
+
+def test_unknown_files_are_warnings(app: App) -> None:
+    app.write("metadta.toml", "x = 1")
+    app.write("component/x.toml", "x = 1")
+    text = " ".join(str(warning) for warning in app.load().warnings)
+    assert "did you mean `metadata`?" in text and "did you mean `components/`?" in text
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["sandbox", "runner", "stack", "installer", "operation_roles", "triggers", "secrets",
+     "permissions", "break_glass", "policies", "kubernetes_contexts", "branches", "branch",
+     "runbooks", "installs"],
+)  # fmt: skip
+@pytest.mark.parametrize("form", ["{}.toml", "{}/x.toml"])
+def test_kinds_that_are_not_there_yet(app: App, kind: str, form: str) -> None:
+    app.write(form.format(kind), 'name = "x"')
+    assert f"`{kind}` is not supported yet" in app.only_error()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["helm_chart", "kubernetes_manifest", "docker_build", "container_image", "external_image",
+     "job", "pulumi"],
+)  # fmt: skip
+def test_component_types_that_are_not_there_yet(app: App, kind: str) -> None:
+    app.write("components/x.toml", f'type = "{kind}"\nname = "x"')
+    assert f"component type `{kind}` is not supported yet" in app.only_error()
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["drift_schedule", "health", "toggleable", "operation_roles", "default_enabled",
+     "kubernetes_context", "build_timeout", "deploy_timeout", "skip_noops",
+     "auto_approve_on_policies_passing", "connected_repo"],
+)  # fmt: skip
+def test_component_keys_that_are_not_there_yet(app: App, key: str) -> None:
+    app.write("components/db.toml", DB + f"{key} = true\n")
+    assert app.only_error() == (
+        f"components/db.toml: {key}: `{key}` is not supported yet; remove it"
+    )
+
+
+@pytest.mark.parametrize("key", ["role", "image", "break_glass_role", "kubernetes_context"])
+def test_action_keys_that_are_not_there_yet(app: App, key: str) -> None:
+    app.write("actions/check.toml", f'{key} = "x"\n' + ACTION)
+    assert f"{key}: `{key}` is not supported yet" in app.only_error()
+
+
+@pytest.mark.parametrize(
+    ("trigger", "message"),
+    [
+        ("cron", "trigger `cron` is not supported yet"),
+        ("post-deploy-component", "trigger `post-deploy-component` is not supported yet"),
+        ("role-enabled", "trigger `role-enabled` is not supported yet"),
+        ("pre-component-deploy", "did you mean `pre-deploy-component`?"),
+        ("manul", "did you mean `manual`?"),
+    ],
+)
+def test_triggers_other_than_manual(app: App, trigger: str, message: str) -> None:
+    app.write("actions/check.toml", ACTION.replace("manual", trigger))
+    error = app.only_error()
+    assert error.startswith("actions/check.toml: triggers[0].type: ") and message in error
+
+
+def changed(old: str, new: str) -> tuple[str, str, str]:
+    return "components/db.toml", old, new
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (changed('name = "db"', 'name = "_db"'), "name: '_db' does not fit the pattern"),
+        (changed('name = "db"', 'name = "d b"'), "name: 'd b' does not fit the pattern"),
+        (changed('name = "db"\n', ""), "name: is required"),
+        (changed('terraform_version = "1.11.4"\n', ""), "terraform_version: is required"),
+        (changed('"1.11.4"', '"latest"'), "terraform_version: 'latest' does not fit"),
+        (changed('"1.11.4"', "1.11"), "terraform_version: must be a string, not a float"),
+        (changed('type = "terraform_module"\n', ""), "type: is required"),
+        (changed("terraform_module", "terraform_modul"), "did you mean `terraform_module`?"),
+        (changed('repo = "."', 'repo = "vendor/app"'), "repository `vendor/app` is not supported"),
+        (changed("modules/db", "modules/dv"), "is no folder of the config; did you mean `modules"),
+        (changed("modules/db", "../db"), "must be a folder within the config's folder"),
+        (changed("modules/db", "modules/../modules/db"), "must be a folder within"),
+        (changed("modules/db", "/etc"), "must be a folder within the config's folder"),
+        (changed("modules/db", "."), "is no folder of the config"),
+        (changed('zone = "z"', "zone = 2020-01-01"), "vars.zone: must be a string, number, bool"),
+        (changed('zone = "z"', "zone = nan"), "vars.zone"),
+        (changed('zone = "z"', 'zone = "z", sice = 1'), "no variable `sice`; did you mean `size`?"),
+        (changed('vars = { zone = "z" }\n', ""), "vars.zone: is required: the module in `modules/"),
+        (changed('"z"', '"{{ upper .nuon.id }}"'), "vars.zone: line 1, column 4 of the template:"),
+        (changed('"z"', '"{{ .nuon.components.dbb.outputs.url }}"'), "did you mean `db`?"),
+        (changed('"z"', '"{{ .nuon.inputs.inputs.zon }}"'), "did you mean `zone`?"),
+        (changed('"z"', '"{{ .nuon.install.inputs.zon }}"'), "there is no input `zon`"),
+        (changed('"z"', '"{{ .nuon.actions.workflows.chek.status }}"'), "did you mean `check`?"),
+        (changed('"z"', '"{{ .nuon.actions.workflows.check.x }}"'), "there is no `.nuon.actions.w"),
+        (changed('"z"', '"{{ .nuon.instal.id }}"'), "did you mean `install`?"),
+        (changed('"z"', '"{{ .nuon.org.nam }}"'), "did you mean `name`?"),
+        (changed('"z"', '"{{ .nuon }}"'), "`.nuon` as a whole cannot be read"),
+        (changed('"z"', '"{{ .nuon.components }}"'), "name a component"),
+        (changed('"z"', '"{{ .x }} .nuon"'), "there is no `.x`; paths begin with `.nuon`"),
+        (changed('"z"', '"{{ .nuon.sandbox.outputs }}"'), "`.nuon.sandbox` is not supported yet"),
+        (changed('"z"', '"{{ .nuon.install.sandbox }}"'), "`.nuon.install.sandbox` is not suppo"),
+        (changed('"z"', '"{{ .nuon.secrets.x }}"'), "`.nuon.secrets` is not supported yet"),
+        (changed("vars =", 'dependencies = ["dv"]\nvars ='), "there is no component `dv`"),
+        (changed("vars =", "max_auto_retries = -1\nvars ="), "max_auto_retries: "),
+        (changed("vars =", "env_vars = { A = 1 }\nvars ="), "env_vars.A: must be a string, not an"),
+        (changed("vars =", 'var_file = [{ contents = "./no" }]\nvars ='), "./no: is neither in"),
+        (changed("vars =", 'var_file = [{ contents = "./../../no" }]\nvars ='), "leads out of"),
+        (changed("vars =", 'var_file = [{ contents = "https://x" }]\nvars ='), "not supported yet"),
+        (("actions/check.toml", 'command = "true"', ""), "steps[0]: needs exactly one of `command"),
+        (("actions/check.toml", "command", 'inline_contents = "x"\ncommand'), "both are set"),
+        (("actions/check.toml", "[[steps]]", 'timeout = "31m"\n[[steps]]'), "timeout: 31m is out"),
+        (("actions/check.toml", "[[steps]]", 'timeout = "0s"\n[[steps]]'), "timeout: 0s is out"),
+        (("actions/check.toml", "[[steps]]", 'timeout = "5"\n[[steps]]'), "is not a duration"),
+        (("actions/check.toml", "[[steps]]", "enable_kube_config = true\n[[steps]]"), "true is no"),
+        (("actions/check.toml", "[[steps]]", 'dependencies = ["x"]\n[[steps]]'), "no component `x"),
+        (("actions/check.toml", "[[steps]]", '[[steps]]\nname="one"\ncommand=""\n[[steps]]'), "al"),
+        (("actions/check.toml", 'command = "true"', 'public_repo = {}\ncommand="x"'), "not suppor"),
+        (("metadata.toml", "v2", "v3"), "version: 'v3' is not known; there is `v1`, `v2`"),
+        (("metadata.toml", "version", "readme = 'x'\nversion"), "`readme` is not supported yet"),
+        (("inputs.toml", "description", "type = 'nr'\ndescription"), "type: 'nr' is not known"),
+        (("inputs.toml", "description", "group = 'x'\ndescription"), "there is no group `x`"),
+        (("inputs.toml", 'description = "Where"', ""), "input[0].description: is required"),
+        (("inputs.toml", INPUTS, INPUTS + INPUTS), "input[1].name: there is already an input `zon"),
+        (("inputs.toml", INPUTS, "[input]\nname = 'x'\n"), "must be a list of tables: [[input]]"),
+    ],
+)  # fmt: skip
+def test_each_mistake_is_told(app: App, change: tuple[str, str, str], message: str) -> None:
+    file, old, new = change
+    text = (app.root / file).read_text()
+    assert old in text
+    app.write(file, text.replace(old, new, 1))
+    error = app.only_error()
+    assert error.startswith(f"{file}: ") and message in error, error
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "fits"),
+    [
+        ("number", "1.5e3", True), ("number", 4, True), ("number", "four", False),
+        ("bool", True, True), ("bool", "yes", False),
+        ("json", '{"a": [1]}', True), ("json", "{a}", False),
+        ("list", ["a"], True), ("list", '["a"]', True), ("list", '{"a": 1}', False),
+        ("string", 5, True), ("hcl", "{ a = 1 }", True),
+    ],
+)  # fmt: skip
+def test_defaults_fit_their_type(app: App, kind: str, default: object, fits: bool) -> None:
+    shown = str(default).lower() if isinstance(default, bool) else repr(default)
+    app.write("inputs.toml", INPUTS + f'type = "{kind}"\ndefault = {shown}\n')
+    if fits:
+        app.load()
+    else:
+        assert "input[0].default: must be" in app.only_error()
+
+
+def test_groups_must_be_used_once_declared(app: App) -> None:
+    app.write("inputs.toml", INPUTS + '[[group]]\nname = "g"\ndescription = "G"\n')
+    assert "input[0].group: is required" in app.only_error()
+
+
+def test_all_problems_are_told_at_once(app: App) -> None:
+    app.write(
+        "components/db.toml", DB.replace('"z"', '"{{ .nuon.x }}"') + "health = {}\nlabl = {}\n"
+    )
+    app.write("actions/check.toml", ACTION.replace("manual", "cron"))
+    errors = app.errors()
+    assert len(errors) == 4
+    assert errors[-1].startswith("warning: ")
+
+
+def test_a_syntax_error_has_its_line_and_no_followers(app: App) -> None:
+    app.write("components/db.toml", "type = 1\nname = \n")
+    app.write("actions/check.toml", 'dependencies = ["db"]\n' + ACTION)
+    assert app.only_error().startswith("components/db.toml:2: is not valid TOML: ")
+
+
+def test_circles_are_shown_as_a_path(app: App) -> None:
+    for name, other in (("a", "b"), ("b", "c"), ("c", "a")):
+        reference = f'"{{{{ .nuon.components.{other}.outputs.url }}}}"'
+        app.write(
+            f"components/{name}.toml", DB.replace('"db"', f'"{name}"', 1).replace('"z"', reference)
+        )
+    assert "a → b → c → a" in app.only_error()
+
+
+def test_names_are_unique(app: App) -> None:
+    app.write("components/zz.toml", DB)
+    assert app.only_error() == (
+        "components/zz.toml: name: there is already a component `db` in components/db.toml"
+    )
+    app.write("components/zz.toml", DB.replace('"db"', '"other"\nvar_name = "db"', 1))
+    assert "components/zz.toml: var_name: there is already a component `db`" in app.only_error()
+
+
+def test_a_var_name_is_a_name(app: App) -> None:
+    app.write("components/zz.toml", DB.replace('"db"', '"my-cache"\nvar_name = "cache"', 1))
+    reference = '"{{ .nuon.components.cache.outputs.url }}"'
+    app.write("components/db.toml", DB.replace('"z"', reference))
+    app.load()
+
+
+def test_outputs_that_the_module_lacks(app: App) -> None:
+    step = '[steps.env_vars]\nURL = "{{ .nuon.components.db.outputs.uri }}"\n'
+    app.write("actions/check.toml", ACTION + step)
+    error = app.only_error()
+    assert "steps[0].env_vars.URL: the module of component `db` has no output `uri`" in error
+    assert "did you mean `url`?" in error
+
+
+@pytest.mark.parametrize(
+    "extra", ['env_vars = { TF_VAR_zone = "z" }\n', "[[var_file]]\ncontents = ''\n"]
+)
+def test_other_ways_to_give_a_variable(app: App, extra: str) -> None:
+    app.write("components/db.toml", DB.replace('vars = { zone = "z" }\n', extra))
+    app.load()
+
+
+def test_modules_that_cannot_be_deployed(app: App) -> None:
+    app.write("modules/db/main.tf", MODULE + "terraform {\n  cloud {}\n}\n")
+    assert "modules/db/main.tf: terraform.cloud: a `cloud` block is not supp" in app.only_error()
+    app.write("modules/db/main.tf", MODULE + 'module "m" {\n  source = "../m"\n}\n')
+    assert "modules/db: module.m.source: `../m` leads out of `modules/db`" in app.only_error()
+    app.write("modules/db/main.tf", MODULE + "output = = 1\n")
+    assert "modules/db/main.tf:8: is not valid HCL" in app.only_error()
+    (app.root / "modules/db/main.tf").rename(app.root / "modules/db/readme")
+    assert "has no *.tf or *.tf.json file" in app.only_error()
+
+
+def test_a_kind_as_file_and_folder(app: App) -> None:
+    app.write("inputs/zone.toml", 'name = "x"')
+    assert "inputs.toml: there is also the folder `inputs/`" in app.only_error()
+    (app.root / "inputs/zone.toml").unlink()
+    app.write("components.toml", 'name = "x"')
+    assert "components lie in the folder `components/`" in "".join(app.errors())
+
+
+def test_the_old_form_is_refused(app: App) -> None:
+    app.write("nuon.shop.toml", "x = 1")
+    assert "nuon.shop.toml: is the old form of one file" in app.only_error()
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "main.tf", "nowhere"])
+def test_links_are_refused(app: App, target: str) -> None:
+    (app.root / "modules/db/link.tf").symlink_to(target)
+    assert "modules/db/link.tf: is a symbolic link" in app.only_error()
+
+
+def test_a_linked_folder_is_refused(app: App, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "main.tf").write_text("secret of the machine")
+    (app.root / "modules/out").symlink_to(outside)
+    app.write("components/db.toml", DB.replace("modules/db", "modules/out"))
+    errors = "\n".join(app.errors())
+    assert "modules/out: is a symbolic link" in errors
+    assert "is no folder of the config" in errors and "secret" not in errors
+
+
+def test_devices_are_refused(app: App) -> None:
+    os.mkfifo(app.root / "components/pipe.toml")
+    assert "components/pipe.toml: is neither a file nor a folder" in app.only_error()
+
+
+def test_tools_folders_are_left_out(app: App) -> None:
+    (app.root / ".git").mkdir()
+    (app.root / ".git/link").symlink_to("/etc/passwd")
+    app.load()
+
+
+def test_files_have_limits(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    app.write("components/db.toml", DB + "#" * files.MAX_TOML_BYTES)
+    assert "components/db.toml: is larger than 1024 KiB" in app.only_error()
+    app.write("components/db.toml", DB + '[[var_file]]\ncontents = "./big"\n')
+    app.write("big", " " * (files.MAX_CONTENT_BYTES + 1))
+    assert "var_file[0].contents: big: is larger than 4096 KiB" in app.only_error()
+    monkeypatch.setattr(files, "MAX_FILES", 3)
+    assert "has more than 3 files" in app.only_error()
+
+
+def test_files_are_utf8(app: App) -> None:
+    app.write("components/db.toml", b"# fine\nname = '\xff'")
+    assert "components/db.toml: is not UTF-8 (line 2)" in app.only_error()
+
+
+@pytest.mark.parametrize(
+    "text", ["x = " + "[" * 5000 + "]" * 5000, "x = " + "{a=" * 5000, "x = " + "9" * 5000]
+)
+def test_hostile_toml_is_a_problem(app: App, text: str) -> None:
+    app.write("inputs.toml", text)
+    assert "inputs.toml" in app.only_error()
+
+
+WEIRD = st.binary(max_size=60) | st.text("a=[]{}\"'\n.#1-: \\\0é", max_size=60).map(str.encode)
+FILES = ["metadata.toml", "inputs.toml", "components/db.toml", "actions/check.toml",
+         "modules/db/main.tf", "modules/db/x.tf.json", "secrets.toml"]  # fmt: skip
+
+
+@given(st.sampled_from(FILES), WEIRD, st.booleans())
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_weird_bytes_end_in_a_config_or_in_problems(
+    app: App, file: str, content: bytes, append: bool
+) -> None:
+    App(app.root)
+    kept = app.root / file
+    before = kept.read_bytes() if kept.exists() and append else b""
+    app.write(file, before + content)
+    try:
+        app.load()
+    except ConfigErrors as errors:
+        assert errors.problems and str(errors)
+    finally:
+        kept.unlink()
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text("ab{}. nuo/", max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["name", "type", "contents", "repo", "x"]), inner, max_size=3
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@given(
+    st.sampled_from(["type", "name", "var_name", "public_repo", "vars", "var_file", "dependencies",
+                     "labels", "triggers", "steps", "timeout", "input", "group", "health"]),
+    VALUES,
+    st.sampled_from(["inputs.toml", "components/db.toml", "actions/check.toml"]),
+)  # fmt: skip
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_values_of_any_shape_end_in_a_config_or_in_problems(
+    app: App, key: str, value: object, file: str
+) -> None:
+    original = {"inputs.toml": "", "components/db.toml": DB, "actions/check.toml": ACTION}[file]
+    kept = "\n".join(line for line in original.splitlines() if not line.startswith(key))
+    app.write(file, f"{key} = {toml(value)}\n{kept}\n")
+    try:
+        app.load()
+    except ConfigErrors as errors:
+        assert errors.problems and str(errors)
+
+
+def toml(value: object) -> str:
+    match value:
+        case None:
+            return "1979-05-27"
+        case bool():
+            return str(value).lower()
+        case dict():
+            return "{" + ", ".join(f"{key} = {toml(item)}" for key, item in value.items()) + "}"
+        case list():
+            return "[" + ", ".join(map(toml, value)) + "]"
+        case str():
+            return f"'{value}'"
+        case _:
+            return str(value)

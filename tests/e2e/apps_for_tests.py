@@ -1,0 +1,69 @@
+"""App configs whose resources write a line each when they are provisioned."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass
+class Component:
+    """A module of resources in a row; each appends its own name to the install's file of lines."""
+
+    name: str
+    resources: int = 1
+    seconds: float = 0.2
+    needs: list[str] = field(default_factory=list)
+    fails: bool = False
+    version: str = "1"
+    """Changing it changes every resource."""
+    extra: str = ""
+    variables: dict[str, str] = field(default_factory=dict)
+    """More variables, by name: a template."""
+
+
+def write_app(folder: Path, components: list[Component], inputs: str = "") -> Path:
+    """Write a config folder; `lines` names the file that every provisioner writes to."""
+    (folder / "components").mkdir(parents=True)
+    (folder / "metadata.toml").write_text('version = "v2"\ndisplay_name = "Lines"\n')
+    (folder / "inputs.toml").write_text(
+        "[[input]]\n"
+        'name = "lines"\ndisplay_name = "Lines"\ndescription = "A file"\nrequired = true\n' + inputs
+    )
+    for component in components:
+        _write_component(folder, component)
+    return folder
+
+
+def _write_component(folder: Path, one: Component) -> None:
+    variables = {
+        "lines": "{{ .nuon.inputs.inputs.lines }}",
+        **{f"from_{n}": f"{{{{ .nuon.components.{n}.outputs.id }}}}" for n in one.needs},
+        **one.variables,
+    }
+    (folder / "components" / f"{one.name}.toml").write_text(
+        f'type = "terraform_module"\nname = "{one.name}"\nterraform_version = "1.5.0"\n'
+        f'[public_repo]\nrepo = "."\ndirectory = "modules/{one.name}"\n[vars]\n'
+        + "".join(f"{name} = '{value}'\n" for name, value in variables.items())
+    )
+    module = folder / "modules" / one.name
+    module.mkdir(parents=True)
+    (module / "main.tf").write_text(
+        "".join(f'variable "{name}" {{ type = string }}\n' for name in variables)
+        + "".join(_resource(one, number) for number in range(1, one.resources + 1))
+        + f'output "id" {{ value = terraform_data.r{one.resources}.id }}\n'
+        + one.extra
+    )
+
+
+def _resource(one: Component, number: int) -> str:
+    after = f"terraform_data.r{number - 1}.id" if number > 1 else '"first"'
+    end = "exit 1" if one.fails else "true"
+    return f"""
+resource "terraform_data" "r{number}" {{
+  input            = {after}
+  triggers_replace = ["{one.version}"]
+  provisioner "local-exec" {{
+    command = "echo {one.name}.r{number} >> $LINES_FILE; sleep {one.seconds}; {end}"
+    environment = {{ LINES_FILE = var.lines }}
+  }}
+}}
+"""

@@ -1,0 +1,113 @@
+"""One control plane for all end-to-end tests; an install, and its worker, for each."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from apps_for_tests import Component, write_app
+from plane import InstallWorker, Plane, until
+
+HOW_TO_GET_TERRAFORM = (
+    "These tests drive a real Terraform: put `terraform` (1.5 or newer) on the PATH, from "
+    "https://developer.hashicorp.com/terraform/install."
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(item.fspath).parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.e2e)
+
+
+@pytest.fixture(scope="session")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    if shutil.which("terraform") is None:
+        pytest.fail(HOW_TO_GET_TERRAFORM)
+    one = Plane(tmp_path_factory.mktemp("plane"))
+    one.start()
+    yield one
+    one.stop()
+
+
+@dataclass
+class Site:
+    """An install with its worker, its app, and the file of lines."""
+
+    plane: Plane
+    install: str
+    app: str
+    worker: InstallWorker
+    lines_file: Path
+    folder: Path
+    builds: int = 0
+
+    def build(self, components: list[Component], inputs: str = "") -> str:
+        self.builds += 1
+        folder = self.folder / f"config-{self.builds}"
+        write_app(folder, components, inputs)
+        release = self.plane.build(self.app, folder, self.builds)
+        # Whatever a deploy needs is in the release.
+        shutil.rmtree(folder)
+        return release
+
+    def begin(self, release: str) -> None:
+        """Start Install and set what every deploy needs."""
+        self.plane.start_workflow(
+            "Install",
+            f"install/{self.install}",
+            {"install": self.install, "app": self.app, "release": release},
+        )
+        self.set_inputs(lines=str(self.lines_file))
+
+    def set_inputs(self, **values: str) -> None:
+        self.plane.update(f"install/{self.install}", "set_inputs", {"values": values})
+
+    def deploy(self, release: str) -> str:
+        started = self.plane.update(f"install/{self.install}", "deploy", {"release": release})
+        return str(started["workflow_id"])
+
+    def approve_all(self, run: str, count: int) -> list[dict[str, Any]]:
+        return [self.plane.approve_one(run) for _ in range(count)]
+
+    def lines(self) -> list[str]:
+        return self.lines_file.read_text().split() if self.lines_file.exists() else []
+
+    def wait_for_line(self, line: str) -> None:
+        until(lambda: line in self.lines(), f"the line {line}; the worker's log: {self.worker.log}")
+
+    def result(self, run: str) -> dict[str, Any]:
+        return self.plane.result(run)
+
+    def completed(self, run: str) -> dict[str, Any]:
+        answer = self.result(run)
+        assert answer["status"] == "COMPLETED", answer
+        found: dict[str, Any] = answer["result"]
+        return found
+
+    def outcomes(self, run: str) -> dict[str, str]:
+        return {one["component"]: one["outcome"] for one in self.completed(run)["components"]}
+
+    def state_resources(self, component: str) -> list[str]:
+        state = json.loads(
+            self.worker.store_file(f"terraform/{component}/terraform.tfstate").read_text()
+        )
+        return [f"{one['type']}.{one['name']}" for one in state["resources"] for _ in one["instances"]]
+
+
+@pytest.fixture
+def site(
+    plane: Plane, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Site]:
+    name = request.node.name.removeprefix("test_").replace("_", "-").replace("[", "-").rstrip("]")
+    install = name[:50].strip("-").lower()
+    worker = InstallWorker(plane, install, tmp_path)
+    one = Site(plane, install, f"{install}-app"[:60], worker, tmp_path / "lines", tmp_path)
+    worker.start()
+    yield one
+    worker.stop()
+
+

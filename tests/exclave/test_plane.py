@@ -1,0 +1,93 @@
+"""The control plane as a whole: order of draining, signals, and a start that fails half-way."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from exclave.dev import plane as plane_module
+from exclave.dev.child import FailedToStart
+from exclave.dev.data import PidFile, hold
+from exclave.dev.declaration import read_declaration
+from exclave.dev.plane import ControlPlane
+
+
+@pytest.fixture
+def plane(monkeypatch, declaration_file, stand_in, said) -> Iterator[Callable[..., ControlPlane]]:
+    """Makes a control plane of stand-ins: each argument describes one."""
+    declaration = read_declaration(declaration_file)
+    with hold(declaration.data) as held:
+
+        def make(**special: dict[str, object]) -> ControlPlane:
+            def program(name: str, works: bool = False) -> object:
+                return stand_in(name, works=works, **special.get(name, {}))
+
+            monkeypatch.setattr(plane_module, "temporal_server", lambda _: program("temporal"))
+            monkeypatch.setattr(plane_module, "registry", lambda _: program("registry"))
+            monkeypatch.setattr(
+                plane_module, "workers", lambda _: [program("control", True), program("build", True)]
+            )
+            return ControlPlane(declaration, *held, said)
+
+        yield make
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+async def test_workers_end_first_then_the_registry_then_temporal(plane, said, tmp_path):
+    running = asyncio.create_task(plane().run())
+    await said.until("control plane is up")
+    assert (tmp_path / "data" / "pids.json").exists()
+    interrupt()
+    await running
+    asked = (tmp_path / "asked.log").read_text().split()
+    assert sorted(asked[:2]) == ["build", "control"]
+    assert asked[2:] == ["registry", "temporal"]
+    assert not (tmp_path / "data" / "pids.json").exists()
+
+
+async def test_the_second_signal_reaches_workers_and_the_third_tells_who_is_left(
+    plane, said, tmp_path
+):
+    running = asyncio.create_task(plane(build={"patience": 3}).run())
+    await said.until("control plane is up")
+    interrupt()
+    await said.until("Draining")
+    while "build" not in (tmp_path / "asked.log").read_text():
+        await asyncio.sleep(0.01)
+    interrupt()
+    line = await said.until("Told to interrupt their tools")
+    assert "build (pid " in line
+    assert "registry" not in line
+    interrupt()
+    line = await said.until("Still waiting for")
+    for name in ("temporal", "registry", "build"):
+        assert f"{name} (pid " in line
+    assert not running.done()
+    # The person's own kill of that worker ends the wait.
+    os.kill(int(line.split("build (pid ")[1].split(")")[0]), signal.SIGKILL)
+    await running
+
+
+async def test_a_start_that_fails_half_way_leaves_nothing(plane, tmp_path):
+    with pytest.raises(FailedToStart, match="control ended with status 7 before it served"):
+        await plane(control={"first": "sys.exit(7)"}).run()
+    asked = (tmp_path / "asked.log").read_text().split()
+    assert asked[-2:] == ["registry", "temporal"]
+    assert not (tmp_path / "data" / "pids.json").exists()
+
+
+async def test_a_signal_while_starting_leaves_nothing(plane, said, tmp_path):
+    running = asyncio.create_task(plane(registry={"first": "signal.pause()"}).run())
+    pids = tmp_path / "data" / "pids.json"
+    while not (pids.exists() and "registry" in pids.read_text()):
+        await asyncio.sleep(0.01)
+    interrupt()
+    await running
+    assert not any("is up" in line for line in said.lines)
+    assert not pids.exists()

@@ -1,0 +1,60 @@
+"""The enrolment file: written and read back, and refused with file and key."""
+
+from pathlib import Path
+
+import pytest
+
+from stacks.enrolment import Enrolment, EnrolmentError
+
+RIGHT = Enrolment.of(
+    install="acme",
+    namespace="dev",
+    temporal="127.0.0.1:7233",
+    releases="http://127.0.0.1:5081",
+)
+
+
+def test_what_is_rendered_is_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "acme.toml"
+    path.write_text(RIGHT.render())
+    assert Enrolment.read(path) == RIGHT
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('install = "acme"', 'install = "Acme"', "install: 'Acme' is no name"),
+        ('install = "acme"', "", "install: is missing"),
+        ('install = "acme"', "install = 7", "install: "),
+        ('install = "acme"', 'install = "acme"\ntoken = "x"', "token: there is no such key"),
+        ("127.0.0.1:7233", "127.0.0.1", "temporal: '127.0.0.1' is no address; write HOST:PORT"),
+        ("127.0.0.1:7233", "127.0.0.1:70000", "temporal: '127.0.0.1:70000' is no address"),
+        ("http://127.0.0.1:5081", "127.0.0.1:5081", "releases: '127.0.0.1:5081' is no URL"),
+        ('install = "acme"', "install =", "is no TOML"),
+    ],
+)
+def test_a_wrong_file_is_refused_by_key(tmp_path: Path, old: str, new: str, said: str) -> None:
+    path = tmp_path / "acme.toml"
+    path.write_text(RIGHT.render().replace(old, new))
+    with pytest.raises(EnrolmentError) as caught:
+        Enrolment.read(path)
+    assert str(caught.value).startswith(str(path))
+    assert said in str(caught.value)
+
+
+def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(EnrolmentError, match="exclave enrolment INSTALL"):
+        Enrolment.read(tmp_path / "acme.toml")
+
+
+@pytest.mark.parametrize("value", ['a"b:1', "a\nb:1", "a b:1", "ü:1"])
+def test_nothing_that_breaks_the_quoting_gets_in(value: str) -> None:
+    with pytest.raises(EnrolmentError, match="temporal: "):
+        Enrolment.of(install="acme", namespace="dev", temporal=value, releases="http://a")
+
+
+def test_a_closing_slash_does_not_double() -> None:
+    made = Enrolment.of(
+        install="acme", namespace="dev", temporal="h:1", releases="https://registry.test/a/"
+    )
+    assert made.releases == "https://registry.test/a"
