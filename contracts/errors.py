@@ -14,6 +14,7 @@
     ├── ToolMissing       a tool is not on the worker's machine
     ├── DeployFailed      components failed; every failure is named
     ├── NotThere          what was named does not exist (an install, a release)
+    ├── CredentialsRefused a registry or cloud does not accept the credentials
     ├── LockHeld          somebody else's lock is in the way        (retryable)
     ├── Unreachable       an address does not answer                (retryable)
     ├── ToolLost          the tool died by a signal, work may remain (retryable)
@@ -89,6 +90,10 @@ class DeployFailed(ExclaveError):
 
 class NotThere(ExclaveError):
     """What was named does not exist."""
+
+
+class CredentialsRefused(ExclaveError):
+    """A registry or a cloud does not accept the credentials that were shown."""
 
 
 class LockHeld(ExclaveError):

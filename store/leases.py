@@ -5,13 +5,14 @@ alive on the holder's; among the processes of one machine, file locks decide. Ti
 seconds by each machine's own clock, so clocks must agree within `LEASE_MARGIN_SECONDS`.
 """
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Final
 
 from store.documents import Document, change_document, read_document
-from store.interface import Malformed, Store, StoreError
+from store.interface import Conflict, Malformed, Store, StoreError
 from store.machine import Machine
 
 __all__ = [
@@ -96,9 +97,13 @@ class Leases:
 
     def release(self, subject: str) -> None:
         """Ends this machine's lease; does nothing if it holds none."""
-        found = read_document(self.store, _key(subject))
-        if found and self.is_own(_parse(subject, found[0])):
-            self.store.delete(_key(subject), if_match=found[1])
+        while True:
+            found = read_document(self.store, _key(subject))
+            if found is None or not self.is_own(_parse(subject, found[0])):
+                return
+            # A renewal that is still under way may come between.
+            with contextlib.suppress(Conflict):
+                self.store.delete(_key(subject), if_match=found[1])
 
     def is_own(self, lease: Lease) -> bool:
         """Whether this machine, in this boot, holds the lease."""

@@ -2,7 +2,7 @@
 
 import contextlib
 import hashlib
-import secrets
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -39,8 +39,8 @@ def _own_id(data: Path) -> str:
     make_folders(data)
     path = data / "machine-id"
     if not path.exists():
-        candidate = data / f".machine-id-{secrets.token_hex(8)}"
-        write_private(candidate, secrets.token_hex(16).encode())
+        candidate = data / f".machine-id-{os.urandom(8).hex()}"
+        write_private(candidate, os.urandom(16).hex().encode())
         # Another worker that starts at the same time may be faster: its id counts.
         with contextlib.suppress(FileExistsError):
             path.hardlink_to(candidate)

@@ -43,8 +43,9 @@ def run(where: TemporalAddress, make: Make, *, interrupt: Interrupt | None = Non
         stream=sys.stderr,
         format=f"%(asctime)s %(levelname)s {where.namespace} %(name)s: %(message)s",
     )
-    # It tells of each request; what failed is told by whoever asked.
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    # They tell of each request, and of a day's wait that a drain allows for; we say it ourselves.
+    for chatty in ("httpx", "temporalio.worker._worker"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     status = asyncio.run(_Life(where, make, interrupt).live())
     # Interpreter shutdown crashed in the SDK's native threads on 3.11; there is nothing left to do.
     logging.shutdown()

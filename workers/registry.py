@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -93,13 +93,18 @@ async def serve(layout: Path, push: socket.socket, pull: socket.socket) -> None:
 
     for number in _SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, leave)
-    serving = asyncio.gather(*(server.serve([bound]) for server, bound in servers.items()))
-    ready = asyncio.gather(*(server.up.wait() for server in servers))
-    await asyncio.wait({serving, ready}, return_when=asyncio.FIRST_COMPLETED)
-    if ready.done():
-        announce_ready()
-    ready.cancel()
-    await serving
+    serving = [asyncio.create_task(server.serve([bound])) for server, bound in servers.items()]
+    announcing = asyncio.create_task(_announce(servers))
+    try:
+        await asyncio.gather(*serving)
+    finally:
+        announcing.cancel()
+
+
+async def _announce(servers: Iterable[_Server]) -> None:
+    for server in servers:
+        await server.up.wait()
+    announce_ready()
 
 
 def _server(app: ASGIApp) -> _Server:

@@ -10,8 +10,12 @@ from apps.sensitivity import Sensitive
 
 
 def component_fingerprint(component: TerraformComponent) -> str:
-    """A digest of the component's part of the app config."""
-    return "sha256:" + hashlib.sha256(component.model_dump_json().encode()).hexdigest()
+    """A digest of the component's part of the app config.
+
+    Defaults are left out: a field that a later version adds must not plan every component again.
+    """
+    content = component.model_dump_json(exclude_defaults=True)
+    return "sha256:" + hashlib.sha256(content.encode()).hexdigest()
 
 
 def input_fingerprints(

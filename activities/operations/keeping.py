@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from activities.operations.spec import LeaseTerms
-from store.interface import StoreError
 from store.leases import Leases, LeaseTaken
 
 
@@ -47,8 +46,10 @@ async def _renew(
             lease.why = str(error)
             lease.lost.set()
             return
-        except StoreError as error:
+        except Exception as error:  # whatever it is, the lease is not renewed
             if leases.clock() >= lease.expires_at - terms.margin_seconds:
-                lease.why = f"the lease on {subject} cannot be renewed: {error}"
+                lease.why = (
+                    f"the lease on {subject} cannot be renewed: {type(error).__name__}: {error}"
+                )
                 lease.lost.set()
         pause = terms.next_renewal(lease.expires_at - leases.clock())

@@ -32,7 +32,7 @@ from contracts.errors import LockHeld, ToolLost, Unreachable
 from store.files import make_folders
 from store.interface import Conflict, Store, StoreError, StoreUnavailable, check_key
 from store.journal import Entry, Journal, Outcome
-from store.leases import Leases, Machine
+from store.leases import Leases, LeaseTaken, Machine
 
 __all__ = [
     "Command",
@@ -242,6 +242,11 @@ class Operation:
         return self._records[-1] if self._records else None
 
     @property
+    def run_count(self) -> int:
+        """How many runs the key has had, over all attempts and machines."""
+        return self._next_number - 1
+
+    @property
     def started_elsewhere(self) -> bool:
         """Whether there was a run whose end cannot be known here: another machine started it, or
         its folder is gone."""
@@ -315,6 +320,7 @@ class Operation:
         and the lock is free."""
         context, place = self._context, self._place
         with await hold(place.supervisor_lock) as lock:
+            expires_at = await self._renew_lease()
             spec = Spec(
                 key=self.key,
                 subject=place.name,
@@ -326,11 +332,10 @@ class Operation:
                 store=context.store_spec,
                 machine=asdict(context.machine),
                 lease=context.terms,
-                lease_expires_at=self._lease.expires_at,
+                lease_expires_at=expires_at,
             )
             try:
                 await asyncio.to_thread(write_spec, spec)
-                self._check_lease()
                 place.set_current(CurrentRun(self.key, label, folder))
                 start_supervisor(spec, lock)
             except BaseException:
@@ -349,9 +354,13 @@ class Operation:
         finally:
             self._context.followed.pop(folder, None)
 
-    def _check_lease(self) -> None:
-        if self._lease.lost.is_set():
-            raise LockHeld(f"Nothing was started: {self._lease.why}.")
+    async def _renew_lease(self) -> float:
+        """Makes sure that nothing is started without the lease; returns when it expires."""
+        try:
+            lease = await in_store(self._context.leases.renew, self._place.name)
+        except LeaseTaken as error:
+            raise LockHeld(f"Nothing was started: {error}.") from error
+        return lease.expires_at
 
     def _run_folder(self, number: int, label: str) -> Path:
         return self.folder / f"{number}-{label}"

@@ -31,7 +31,6 @@ from activities.operations.status import (
     outcome_of_exits,
 )
 from store.files import open_private
-from store.interface import StoreError
 from store.leases import Leases, LeaseTaken, Machine
 from store.opening import open_store
 
@@ -39,7 +38,6 @@ _NOT_FOUND: Final = 127
 """The exit status that shells give to a program that cannot be started."""
 
 _LONGEST_WAIT: Final = 24 * 3600.0
-
 
 Event = Literal["ended", "tree_gone", "interrupted", "lease_lost"]
 
@@ -64,6 +62,8 @@ class Supervisor:
         self._ladder = Ladder(spec.tree_lock, spec.run.grace_seconds, spec.run.terminate_seconds)
         self._children: list[subprocess.Popen[bytes]] = []
         self._ended = threading.Event()
+        self._lease_expires_at = spec.lease_expires_at
+        self._lease_trouble = "the store does not answer"
 
     def run(self) -> None:
         """Runs the commands and returns when their whole tree is gone."""
@@ -160,9 +160,8 @@ class Supervisor:
     def _await(self, wanted: Event) -> str:
         """Waits for the event; meanwhile interrupts the tool when that is asked or due."""
         while True:
-            wait = min(max(0.0, self._next - time.monotonic()), _LONGEST_WAIT)
             try:
-                event, detail = self._events.get(timeout=wait)
+                event, detail = self._events.get(timeout=self._until_due())
             except queue.Empty:
                 self._on_time()
                 continue
@@ -179,12 +178,23 @@ class Supervisor:
         if event in ("interrupted", "lease_lost"):
             self._begin_interruption(event, detail)
 
+    def _until_due(self) -> float:
+        """The seconds until the next step, or until the lease counts as lost."""
+        due = self._next - time.monotonic()
+        if self._reason is None:
+            due = min(due, self._lease_left())
+        return min(max(0.0, due), _LONGEST_WAIT)
+
+    def _lease_left(self) -> float:
+        return self._lease_expires_at - self._spec.lease.margin_seconds - time.time()
+
     def _on_time(self) -> None:
-        if time.monotonic() < self._next:
-            return
-        if self._reason:
+        if self._reason is None and self._lease_left() <= 0:
+            message = f"the lease cannot be renewed: {self._lease_trouble}"
+            self._begin_interruption("lease_lost", message)
+        elif time.monotonic() >= self._next and self._reason:
             self._climb()
-        else:
+        elif time.monotonic() >= self._next:
             seconds = self._spec.run.timeout_seconds
             self._begin_interruption("timed_out", f"the tool did not end within {seconds:g} s")
 
@@ -198,19 +208,21 @@ class Supervisor:
         self._next = time.monotonic() + self._ladder.step()
 
     def _keep_lease(self) -> None:
-        """Renews the lease until the run ends, and tells when it is lost or will be."""
+        """Renews the lease until the run ends, also while the tool is being interrupted.
+
+        In a thread of its own, since a store may take its time. Whether the lease lasts is watched
+        by the main loop, so that a store which never answers is noticed as well.
+        """
         spec = self._spec
         leases = Leases(open_store(spec.store), Machine(**spec.machine), seconds=spec.lease.seconds)
-        expires_at = spec.lease_expires_at
-        while not self._ended.wait(spec.lease.next_renewal(expires_at - time.time())):
+        while not self._ended.wait(spec.lease.next_renewal(self._lease_expires_at - time.time())):
             try:
-                expires_at = leases.renew(spec.subject).expires_at
+                self._lease_expires_at = leases.renew(spec.subject).expires_at
             except LeaseTaken as error:
                 self._events.put(("lease_lost", str(error)))
                 return
-            except StoreError as error:
-                if time.time() >= expires_at - spec.lease.margin_seconds:
-                    self._events.put(("lease_lost", f"the lease cannot be renewed: {error}"))
+            except Exception as error:  # whatever it is, the lease is not renewed
+                self._lease_trouble = f"{type(error).__name__}: {error}"
 
     def _finish(self) -> None:
         self._ended.set()

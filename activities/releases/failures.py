@@ -16,6 +16,7 @@ from artifacts.errors import (
 from artifacts.manifests import InvalidManifest
 from contracts.errors import (
     BadInput,
+    CredentialsRefused,
     EngineFailed,
     ExclaveError,
     NotThere,
@@ -52,6 +53,8 @@ def told(what: str, missing: str) -> Iterator[None]:
 def _refusal(what: str, error: RegistryRefused) -> ExclaveError:
     if error.passing:
         return Unreachable(f"{what}: {error}")
-    if error.status in (401, 403, 405):
+    if error.status in (401, 403):
+        return CredentialsRefused(f"{what}: {error}")
+    if error.status == 405:
         return PolicyDenied(f"{what}: {error}")
     return EngineFailed(f"{what}: {error}")

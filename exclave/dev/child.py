@@ -94,8 +94,8 @@ class Child:
             await self._execute((self._lock,), dict(os.environ))
             await self._serves(self.program.probe())
             return
-        read_end, write_end = os.pipe()
-        with open(read_end, "rb", buffering=0) as pipe:
+        pipe, write_end = _pipe()
+        with pipe:
             try:
                 environment = {**os.environ, READY_VARIABLE: str(write_end)}
                 await self._execute((self._lock, write_end), environment)
@@ -178,6 +178,11 @@ class Child:
             if self._process is not None:
                 self._process.kill()
             await self._ended()
+
+
+def _pipe() -> tuple[BinaryIO, int]:
+    read_end, write_end = os.pipe()
+    return os.fdopen(read_end, "rb"), write_end
 
 
 async def _said_so(pipe: BinaryIO) -> None:

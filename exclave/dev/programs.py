@@ -101,7 +101,7 @@ def _module(name: str, *flags: str) -> tuple[str, ...]:
 
 
 def _numbered(kind: str, count: int) -> list[tuple[str, str]]:
-    """The names and titles of `count` workers: the first has no number, since mostly it is alone."""
+    """Names and titles of `count` workers; the first has no number, since mostly it is alone."""
     names = [(kind, kind)]
     names += [(f"{kind}-{number}", f"{kind} {number}") for number in range(2, count + 1)]
     return names[:count]

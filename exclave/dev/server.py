@@ -22,7 +22,7 @@ async def server_answers(address: str, namespace: str) -> None:
         address: `host:port` of the Temporal frontend.
         namespace: The declared namespace.
     """
-    while not await _has_everything(address, namespace):
+    while not await _has_everything(address, namespace):  # noqa: ASYNC110 - it tells no event
         await asyncio.sleep(_INTERVAL_SECONDS)
 
 

@@ -12,6 +12,8 @@ class Component:
     resources: int = 1
     seconds: float = 0.2
     needs: list[str] = field(default_factory=list)
+    seconds_of: dict[int, float] = field(default_factory=dict)
+    """Of single resources, by number."""
     fails: bool = False
     version: str = "1"
     """Changing it changes every resource."""
@@ -56,13 +58,14 @@ def _write_component(folder: Path, one: Component) -> None:
 
 def _resource(one: Component, number: int) -> str:
     after = f"terraform_data.r{number - 1}.id" if number > 1 else '"first"'
+    seconds = one.seconds_of.get(number, one.seconds)
     end = "exit 1" if one.fails else "true"
     return f"""
 resource "terraform_data" "r{number}" {{
   input            = {after}
   triggers_replace = ["{one.version}"]
   provisioner "local-exec" {{
-    command = "echo {one.name}.r{number} >> $LINES_FILE; sleep {one.seconds}; {end}"
+    command = "echo {one.name}.r{number} >> $LINES_FILE; sleep {seconds}; {end}"
     environment = {{ LINES_FILE = var.lines }}
   }}
 }}

@@ -44,12 +44,14 @@ class Site:
     lines_file: Path
     folder: Path
     builds: int = 0
+    release: str = ""
+    """The newest one that was built."""
 
     def build(self, components: list[Component], inputs: str = "") -> str:
         self.builds += 1
         folder = self.folder / f"config-{self.builds}"
         write_app(folder, components, inputs)
-        release = self.plane.build(self.app, folder, self.builds)
+        release = self.release = self.plane.build(self.app, folder, self.builds)
         # Whatever a deploy needs is in the release.
         shutil.rmtree(folder)
         return release
@@ -84,7 +86,8 @@ class Site:
 
     def completed(self, run: str) -> dict[str, Any]:
         answer = self.result(run)
-        assert answer["status"] == "COMPLETED", answer
+        told = json.dumps(answer, indent=1).replace("\\n", "\n")
+        assert answer["status"] == "COMPLETED", f"{told}\n{self.worker.log.read_text()}"
         found: dict[str, Any] = answer["result"]
         return found
 

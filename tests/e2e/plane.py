@@ -190,8 +190,15 @@ class Plane:
         return str(answer["result"]["release"])
 
     def waiting_plans(self, workflow_id: str) -> list[dict[str, Any]]:
-        plans: list[dict[str, Any]] = self.query(workflow_id, "waiting")["plans"]
-        return plans
+        plans: list[dict[str, Any]] | None = self.query(workflow_id, "waiting")["plans"]
+        return plans or []
+
+    def approve_one_with_view(self, workflow_id: str) -> dict[str, Any]:
+        """Wait for a plan, read its view, approve it, and return the view."""
+        plan = until(lambda: self.waiting_plans(workflow_id), f"a plan of {workflow_id}")[0]
+        view: dict[str, Any] = self.update(workflow_id, "view", {"digest": plan["digest"]})
+        self.update(workflow_id, "approve", {"digest": plan["digest"], "by": "a test"})
+        return view
 
     def approve_one(self, workflow_id: str) -> dict[str, Any]:
         """Wait for a plan, approve it, and return it."""
@@ -269,7 +276,7 @@ class InstallWorker:
         return until(lambda: self.processes("apply -input"), "terraform apply")[0]
 
     def supervisor(self) -> int:
-        return until(lambda: self.processes("supervisor"), "a supervisor")[0]
+        return until(lambda: self.processes("activities.operations.supervisor"), "a supervisor")[0]
 
     def store_file(self, key: str) -> Path:
         return self.data / "store" / key

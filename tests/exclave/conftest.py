@@ -63,9 +63,7 @@ def stand_in(tmp_path: Path) -> Callable[..., Program]:
 
     (tmp_path / "asked.log").touch()
 
-    def make(
-        name: str, *, first: str = "", patience: int = 1, works: bool = False
-    ) -> Program:
+    def make(name: str, *, first: str = "", patience: int = 1, works: bool = False) -> Program:
         script = STAND_IN.format(
             log=str(tmp_path / "asked.log"), name=name, first=first, patience=patience
         )
@@ -75,14 +73,21 @@ def stand_in(tmp_path: Path) -> Callable[..., Program]:
 
 
 @pytest.fixture
-def declaration_file(tmp_path: Path) -> Path:
-    """A declaration whose addresses are free."""
+def free_ports() -> list[int]:
+    """Four ports of the loopback address that nobody listens on."""
     with ExitStack() as held:
-        ports = []
+        ports: list[int] = []
         for _ in range(4):
             probe = held.enter_context(socket.socket())
             probe.bind(("127.0.0.1", 0))
             ports.append(probe.getsockname()[1])
+        return ports
+
+
+@pytest.fixture
+def declaration_file(tmp_path: Path, free_ports: list[int]) -> Path:
+    """A declaration whose addresses are free."""
+    ports = free_ports
     path = tmp_path / "temporal-dev.yaml"
     path.write_text(
         f"""

@@ -142,9 +142,9 @@ async def test_the_data_folder_is_held_while_a_child_lives(stand_in, tmp_path, s
         child = Child(stand_in("one"), *held, said)
         await child.start()
     # As if `exclave dev` had been killed: its own descriptor is closed, the child's is not.
-    with pytest.raises(DataFolderInUse, match=rf"pids: one {child.pid}\).*kill {child.pid}"):
-        with hold(tmp_path):
-            pytest.fail("was not held")
+    told = rf"pids: one {child.pid}\).*kill {child.pid}"
+    with pytest.raises(DataFolderInUse, match=told), hold(tmp_path):
+        pytest.fail("was not held")
     await child.stop()
     with hold(tmp_path):
         pass

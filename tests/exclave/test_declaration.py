@@ -1,5 +1,6 @@
 """The declaration of the development control plane: what it takes, and how it refuses."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def test_paths_are_relative_to_the_declaration(tmp_path: Path) -> None:
 
 def test_the_servers_flags_carry_what_is_declared(tmp_path: Path) -> None:
     argv = temporal_server(read_declaration(declared(tmp_path, RIGHT))).argv
-    given = set(zip(argv, argv[1:], strict=False))
+    given = set(pairwise(argv))
     assert {
         ("--ip", "127.0.0.1"),
         ("--port", "7233"),

@@ -4,13 +4,12 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from exclave.dev import plane as plane_module
 from exclave.dev.child import FailedToStart
-from exclave.dev.data import PidFile, hold
+from exclave.dev.data import hold
 from exclave.dev.declaration import read_declaration
 from exclave.dev.plane import ControlPlane
 
@@ -28,7 +27,9 @@ def plane(monkeypatch, declaration_file, stand_in, said) -> Iterator[Callable[..
             monkeypatch.setattr(plane_module, "temporal_server", lambda _: program("temporal"))
             monkeypatch.setattr(plane_module, "registry", lambda _: program("registry"))
             monkeypatch.setattr(
-                plane_module, "workers", lambda _: [program("control", True), program("build", True)]
+                plane_module,
+                "workers",
+                lambda _: [program("control", True), program("build", True)],
             )
             return ControlPlane(declaration, *held, said)
 
@@ -58,7 +59,7 @@ async def test_the_second_signal_reaches_workers_and_the_third_tells_who_is_left
     await said.until("control plane is up")
     interrupt()
     await said.until("Draining")
-    while "build" not in (tmp_path / "asked.log").read_text():
+    while "build" not in (tmp_path / "asked.log").read_text():  # noqa: ASYNC110 - a file
         await asyncio.sleep(0.01)
     interrupt()
     line = await said.until("Told to interrupt their tools")
@@ -85,7 +86,7 @@ async def test_a_start_that_fails_half_way_leaves_nothing(plane, tmp_path):
 async def test_a_signal_while_starting_leaves_nothing(plane, said, tmp_path):
     running = asyncio.create_task(plane(registry={"first": "signal.pause()"}).run())
     pids = tmp_path / "data" / "pids.json"
-    while not (pids.exists() and "registry" in pids.read_text()):
+    while not (pids.exists() and "registry" in pids.read_text()):  # noqa: ASYNC110 - a file
         await asyncio.sleep(0.01)
     interrupt()
     await running

@@ -1,41 +1,128 @@
 """`exclave upload` and `exclave enrolment`, as a person types them."""
 
-import asyncio
 import json
-import socket
-import threading
+import os
+import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from typer.testing import CliRunner
 
 from contracts.names import DIGEST_PATTERN
 from exclave.main import app
 from stacks.enrolment import Enrolment
-from workers.registry import listen, serve
 
-SHOP = Path(__file__).parents[2] / "examples" / "shop"
+ROOT = Path(__file__).parents[2]
+SHOP = ROOT / "examples" / "shop"
 
 run = CliRunner().invoke
 
 
 @pytest.fixture
-def registry(tmp_path: Path, monkeypatch) -> Iterator[str]:
-    """The URL of a registry that takes pushes; it is served from a thread of its own."""
-    push, pull = listen("127.0.0.1:0"), listen("127.0.0.1:0")
-    host, port = push.getsockname()
-    loop = asyncio.new_event_loop()
-    # Signal handlers are for the main thread.
-    monkeypatch.setattr("workers.registry._SIGNALS", ())
-    serving = loop.create_task(serve(tmp_path / "registry", push, pull))
+def registry(tmp_path: Path, free_ports: list[int]) -> Iterator[dict[str, str]]:
+    """The real registry process, by its push and its pull URL."""
+    push, pull = (f"127.0.0.1:{port}" for port in free_ports[:2])
+    read_end, write_end = os.pipe()
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "workers.registry"),
+            *("--layout", str(tmp_path / "registry"), "--push", push, "--pull", pull),
+        ],
+        cwd=ROOT,
+        pass_fds=(write_end,),
+        env={**os.environ, "EXCLAVE_READY_FD": str(write_end)},
+    )
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as ready:
+        assert ready.readline() == b"ready\n"
+    yield {"push": f"http://{push}", "pull": f"http://{pull}"}
+    process.terminate()
+    assert process.wait() == 0
 
-    def until_cancelled() -> None:
-        with loop_closed(loop):
-            loop.run_until_complete(asyncio.gather(serving, return_exceptions=True))
 
-    thread = threading.Thread(target=until_cancelled)
-    thread.start()
-    yield f"http://{host}:{port}"
-    loop.call_soon_threadsafe(serving.cancel)
-    thread.join()
+def test_the_digest_stands_alone_on_stdout_and_is_in_the_registry(registry: dict[str, str]) -> None:
+    result = run(app, ["upload", str(SHOP), "--registry", registry["push"]])
+    digest = result.stdout.strip()
+    assert result.exit_code == 0, result.output
+    assert re.match(DIGEST_PATTERN, digest)
+    assert "temporal workflow start --type Build" in result.stderr
+    assert f'--input \'{{"app": "shop", "source": "{digest}"}}\'' in result.stderr
+    manifest = httpx.get(f"{registry['pull']}/v2/sources/manifests/{digest}")
+    assert manifest.status_code == 200
+
+
+def test_the_same_folder_has_the_same_digest_as_json_too(registry: dict[str, str]) -> None:
+    flags = ["upload", str(SHOP), "--registry", registry["push"]]
+    digest = run(app, flags).stdout.strip()
+    result = run(app, [*flags, "--output", "json"])
+    assert json.loads(result.stdout) == {"source": digest, "warnings": []}
+
+
+def test_the_pull_address_takes_no_upload(registry: dict[str, str]) -> None:
+    result = run(app, ["upload", str(SHOP), "--registry", registry["pull"]])
+    assert result.exit_code == 1
+    assert "405" in result.stderr
+    assert result.stdout == ""
+
+
+def test_every_problem_is_told_one_a_line_and_nothing_is_uploaded(tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    shutil.copytree(SHOP, folder)
+    (folder / "metadata.toml").write_text('version = "v9"\n')
+    (folder / "inputs.toml").write_text("[[input]\n")
+    # Nothing listens there: a config with problems does not even try.
+    result = run(app, ["upload", str(folder), "--registry", "http://127.0.0.1:1"])
+    lines = result.stderr.splitlines()
+    assert result.exit_code == 1
+    assert any(line.startswith("metadata.toml: version: ") for line in lines)
+    assert any(line.startswith("inputs.toml:") for line in lines)
+    assert "does not answer" not in result.stderr
+    assert result.stdout == ""
+
+
+def test_an_unreachable_registry_is_one_sentence(free_ports: list[int]) -> None:
+    address = f"http://127.0.0.1:{free_ports[0]}"
+    result = run(app, ["upload", str(SHOP), "--registry", address])
+    assert result.exit_code == 1
+    assert address in result.stderr
+    assert "exclave dev" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_folder_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
+    result = run(app, ["upload", str(tmp_path / "nowhere")])
+    assert result.exit_code == 1
+    assert "nowhere" in result.stderr
+
+
+def test_wrong_usage_has_a_status_of_its_own() -> None:
+    assert run(app, ["upload"]).exit_code == 2
+    assert run(app, ["upload", str(SHOP), "--output", "xml"]).exit_code == 2
+
+
+def test_an_enrolment_is_printed_as_the_file_that_is_read(tmp_path: Path) -> None:
+    result = run(app, ["enrolment", "acme", "--temporal", "127.0.0.1:17233"])
+    path = tmp_path / "acme.toml"
+    path.write_text(result.stdout)
+    assert result.exit_code == 0
+    assert Enrolment.read(path).temporal == "127.0.0.1:17233"
+
+
+def test_an_enrolment_of_no_name_is_refused() -> None:
+    result = run(app, ["enrolment", "Acme Inc"])
+    assert result.exit_code == 1
+    assert "install: 'Acme Inc' is no name" in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("command", [[], ["dev"], ["upload"], ["enrolment"]])
+def test_help_has_examples(command: list[str]) -> None:
+    result = run(app, [*command, "--help"])
+    assert result.exit_code == 0
+    assert "exclave" in result.stdout
+    assert not command or f"exclave {command[0]}" in result.stdout.split("Example")[1]

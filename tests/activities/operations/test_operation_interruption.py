@@ -7,7 +7,9 @@ import signal
 import pytest
 from operation_site import KEY, SUBJECT, Site, until
 
-from activities.operations.operation import LeaseTerms, Operation, Operations, ToolEnd, ToolRun
+from activities.operations.locks import hold
+from activities.operations.operation import LeaseTerms, Operations, ToolEnd, ToolRun
+from contracts.errors import LockHeld
 from store.leases import Machine
 
 KIND = "trap 'touch asked; exit 1' INT; touch up; while true; do sleep 0.05; done"
@@ -146,18 +148,20 @@ async def test_a_lease_that_cannot_be_renewed_ends_the_tool_before_it_expires(si
     assert "cannot be renewed" in end.message
 
 
+async def test_a_store_that_hangs_ends_the_tool_before_the_lease_expires(site: Site) -> None:
+    task = asyncio.create_task(run_once(site.operations(SHORT), site, site.shell(KIND)))
+    await site.mark("up")
+    with await hold(site.store.root / ".lock"):
+        await until(lambda: site.status("1-tool").outcome == "lease_lost")
+    assert "the store does not answer" in (await task).message
+
+
 async def test_nothing_is_started_without_the_lease(site: Site) -> None:
     async with site.operations(SHORT).open(KEY, SUBJECT, site.say) as operation:
         await steal_lease(site)
-        await until(lambda: lost(operation))
-        with pytest.raises(Exception, match="Nothing was started") as refused:
+        with pytest.raises(LockHeld, match="Nothing was started"):
             await operation.run("tool", site.shell("touch up"))
-    assert type(refused.value).__name__ == "LockHeld"
     assert not site.marked("up")
-
-
-def lost(operation: Operation) -> bool:
-    return operation._lease.lost.is_set()
 
 
 async def steal_lease(site: Site) -> None:

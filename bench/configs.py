@@ -1,0 +1,62 @@
+"""App configs to measure with: Terraform modules that need no provider and do next to nothing.
+
+Each component has an input of its own, `<component>_round`; a new value of it makes the next deploy
+plan that component and no other.
+"""
+
+from pathlib import Path
+
+NOTHING = ""
+"""Not even an output: its plan is empty, and it never needs an approval."""
+
+EMPTY = """
+output "round" {
+  value = var.round
+}
+"""
+"""No resource; the output is what there is to plan and to apply."""
+
+
+def work(seconds: float) -> str:
+    """A module with one resource that takes so long, and notes each time in the file `lines`."""
+    return f"""
+resource "terraform_data" "work" {{
+  triggers_replace = [var.round]
+
+  provisioner "local-exec" {{
+    command = "echo ${{var.round}} >> lines; sleep {seconds:g}"
+  }}
+}}
+"""
+
+
+def module(body: str) -> str:
+    """The whole of a module's `main.tf`."""
+    return f'variable "round" {{\n  type = string\n}}\n{body}'
+
+
+def write_config(folder: Path, components: dict[str, str]) -> None:
+    """Write a config folder with these components, each given by the body of its module."""
+    (folder / "components").mkdir(parents=True)
+    (folder / "metadata.toml").write_text('version = "v2"\ndisplay_name = "Bench"\n')
+    (folder / "inputs.toml").write_text("".join(_input(name) for name in components))
+    for name, body in components.items():
+        (folder / "components" / f"{name}.toml").write_text(_component(name))
+        source = folder / "modules" / name
+        source.mkdir(parents=True)
+        (source / "main.tf").write_text(module(body))
+
+
+def _input(component: str) -> str:
+    return (
+        f'[[input]]\nname = "{component}_round"\ndisplay_name = "Round of {component}"\n'
+        'description = "Another value makes another plan"\ndefault = "0"\n\n'
+    )
+
+
+def _component(name: str) -> str:
+    return (
+        f'type = "terraform_module"\nname = "{name}"\nterraform_version = "1.5.0"\n\n'
+        f'[public_repo]\nrepo = "."\ndirectory = "modules/{name}"\n\n'
+        f'[vars]\nround = "{{{{ .nuon.inputs.inputs.{name}_round }}}}"\n'
+    )

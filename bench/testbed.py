@@ -1,0 +1,153 @@
+"""A control plane and installs to measure: the same processes that the end-to-end tests start."""
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from temporalio.client import Client, WorkflowHandle
+
+from contracts.deploys import Approval, DeployResult, Waiting, WaitingPlan
+from contracts.installs import (
+    DESCRIBE,
+    DeployRequest,
+    InstallInput,
+    InstallStatus,
+    RunStarted,
+    SetInputs,
+)
+from contracts.names import CONTROL_QUEUE, install_workflow_id
+from wire.connection import TemporalAddress, connect_once
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "e2e"))
+
+# The tests are no package; their folder had to be made importable first.
+from plane import InstallWorker, Plane, until
+
+from bench.configs import write_config
+from bench.histories import completed_activities
+
+__all__ = ["Install", "Run", "Testbed", "approve", "testbed", "until"]
+
+Run = WorkflowHandle[object, DeployResult]
+
+
+@dataclass
+class Install:
+    """An install of an app of its own, with its worker."""
+
+    name: str
+    client: Client
+    worker: InstallWorker
+    release: str
+
+    @property
+    def workflow(self) -> WorkflowHandle[object, object]:
+        return self.client.get_workflow_handle(install_workflow_id(self.name))
+
+    async def connected(self) -> None:
+        """Wait until Install has read its release, and its worker has described itself."""
+        async for name in completed_activities(self.workflow):
+            if name == DESCRIBE.name:
+                return
+
+    async def set_round(self, component: str, value: str) -> None:
+        """Make the next deploy plan this component."""
+        change = SetInputs(values={f"{component}_round": value})
+        await self.workflow.execute_update("set_inputs", change)
+
+    async def deploy(self, update_id: str | None = None) -> Run:
+        """Start a deploy of the release by the update on Install."""
+        started = await self.workflow.execute_update(
+            "deploy",
+            DeployRequest(release=self.release),
+            id=update_id,
+            result_type=RunStarted,
+        )
+        return self.client.get_workflow_handle(
+            started.workflow_id, run_id=started.run_id, result_type=DeployResult
+        )
+
+    async def status(self) -> InstallStatus:
+        """Install's status; it has handled all that it was sent before."""
+        found: InstallStatus = await self.workflow.query("status", result_type=InstallStatus)
+        return found
+
+    async def deploy_approved(self, plans: int = 1) -> Run:
+        """Start a deploy, and approve so many plans as they come."""
+        run = await self.deploy()
+        await approve(run, plans)
+        return run
+
+
+async def approve(run: Run, plans: int) -> None:
+    """Approve so many plans of a run; wakes by the run's events, and asks nothing in between."""
+    approved: set[str] = set()
+    async for _ in completed_activities(run):
+        waiting = await run.query("waiting", result_type=Waiting)
+        for plan in waiting.plans:
+            if plan.digest not in approved:
+                approval = Approval(digest=plan.digest, by="a measurement")
+                await run.execute_update("approve", approval, result_type=WaitingPlan)
+                approved.add(plan.digest)
+        if len(approved) == plans:
+            return
+    raise RuntimeError(f"{run.id} ended with {len(approved)} of {plans} plans approved")
+
+
+class Testbed:
+    """`exclave dev` on free ports, with a data folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.plane = Plane(folder)
+        self._workers: list[InstallWorker] = []
+
+    async def connect(self) -> Client:
+        """A client of the plane's Temporal, as our own processes connect."""
+        return await connect_once(TemporalAddress(self.plane.address, self.plane.namespace))
+
+    async def install(self, client: Client, name: str, components: dict[str, str]) -> Install:
+        """Build an app of these components, and start its only install and the install's worker."""
+        config = self.folder / f"config-{name}"
+        write_config(config, components)
+        release = self.plane.build(name, config)
+        worker = InstallWorker(self.plane, name, self.folder)
+        worker.start()
+        self._workers.append(worker)
+        await client.start_workflow(
+            "Install",
+            InstallInput(install=name, app=name, release=release),
+            id=install_workflow_id(name),
+            task_queue=CONTROL_QUEUE,
+        )
+        install = Install(name, client, worker, release)
+        await install.connected()
+        return install
+
+    def stop_workers(self) -> None:
+        for worker in self._workers:
+            worker.stop()
+
+
+@contextlib.contextmanager
+def testbed() -> Iterator[Testbed]:
+    """A running testbed. What it leaves is removed, unless something failed."""
+    # Without it every workflow, and every supervisor, would compile its modules anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    folder = Path(tempfile.mkdtemp(prefix="exclave-bench-"))
+    bed = Testbed(folder)
+    try:
+        bed.plane.start()
+        with contextlib.ExitStack() as ending:
+            ending.callback(bed.plane.stop)
+            ending.callback(bed.stop_workers)
+            yield bed
+    except BaseException:
+        print(f"The logs of this run are kept in {folder}", file=sys.stderr)
+        raise
+    shutil.rmtree(folder)

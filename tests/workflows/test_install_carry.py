@@ -1,0 +1,68 @@
+"""Install continues as new, and nobody notices."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from conftest import controlling, temporal
+from temporalio.client import Client
+from workflow_site import RELEASE, FakeReleases, Site, approve, asked, outcomes
+
+from contracts.deploys import Inputs, ScopeInput
+from contracts.releases import DeclaredInput
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def short_history(releases: FakeReleases) -> AsyncIterator[Client]:
+    """A server that suggests to continue as new after a few events."""
+    limit = {"limit.historyCount.suggestContinueAsNew": "60"}
+    async with temporal(limit) as client, controlling(client, releases):
+        yield client
+
+
+async def test_queue_holder_and_inputs_are_carried(
+    short_history: Client, releases: FakeReleases
+) -> None:
+    site = Site(short_history, "carried")
+    releases.inputs[site.app] = [DeclaredInput(name="n", type="number")]
+    async with site.serving():
+        await site.begin(release=RELEASE)
+        await site.knows_its_inputs()
+        runs = [await site.deploy() for _ in range(3)]
+        await asked(runs[0], "net")
+        await site.queue(*runs[1:])
+        first_run = (await site.entity.describe()).run_id
+        before = await site.status()
+        inputs = await _until_continued(site, first_run)
+        after = await site.status()
+        assert (after.holder, after.queue) == (before.holder, before.queue)
+        assert after.inputs == inputs
+        assert after.worker == before.worker is not None
+        for run in runs:
+            await approve(run, "net")
+            assert await outcomes(run) == {"net": "applied"}
+        await site.holder(None)
+        fourth = await site.deploy()
+        assert fourth.id == "deploy/carried/4", "names go on"
+        await approve(fourth, "net")
+        assert await outcomes(fourth) == {"net": "applied"}
+        numbers = [one.turn.number for one in site.worker.told(ScopeInput)]
+        assert numbers == sorted(set(numbers))
+        assert site.worker.told(ScopeInput)[-1].inputs == inputs
+        assert (await site.status()).release == RELEASE
+        assert site.worker.begun.count("describe") == 1
+
+
+async def _until_continued(site: Site, first_run: str) -> Inputs:
+    """Set inputs until Install has continued as new twice; not one may be lost."""
+    runs = {first_run}
+    for number in range(200):
+        inputs = await site.entity.execute_update(
+            "set_inputs", {"values": {"n": str(number)}}, result_type=Inputs
+        )
+        runs.add((await site.entity.describe()).run_id)
+        if len(runs) > 2:
+            return inputs
+    raise AssertionError("Install never continued as new")

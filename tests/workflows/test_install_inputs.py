@@ -1,0 +1,143 @@
+"""`set_inputs`: what the release declares, and nothing that is sensitive."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from workflow_site import NO_CHANGES, RELEASE, FakeReleases, Site, outcomes, refusal
+
+from apps.config import AppConfig, Input, Metadata
+from apps.input_values import InputErrors, effective_inputs
+from contracts.deploys import Inputs, ScopeInput
+from contracts.errors import BadInput
+from contracts.releases import DeclaredInput
+from workflows.declared_inputs import merged, refuse_values
+
+loop = pytest.mark.asyncio(loop_scope="session")
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+DECLARED = [
+    DeclaredInput(name="zone"),
+    DeclaredInput(name="count", type="number"),
+    DeclaredInput(name="public", type="bool"),
+    DeclaredInput(name="tags", type="json"),
+    DeclaredInput(name="names", type="list"),
+    DeclaredInput(name="license", sensitive=True),
+]
+
+
+@loop
+async def test_inputs_are_unknown_until_a_release_was_read(site: Site) -> None:
+    await site.begin()
+    error = await refusal(site.entity, "set_inputs", {"values": {"zone": "b"}})
+    assert error.type == "BadInput"
+    assert "has not read a release yet" in error.message
+
+
+@loop
+async def test_what_is_set_reaches_the_next_deploy(site: Site, releases: FakeReleases) -> None:
+    releases.inputs[site.app] = DECLARED
+    site.worker.answers["plan net"] = [NO_CHANGES]
+    await site.begin(release=RELEASE)
+    await site.knows_its_inputs()
+    first = await site.entity.execute_update(
+        "set_inputs", {"values": {"zone": "b", "count": "3"}}, result_type=Inputs
+    )
+    second = await site.entity.execute_update(
+        "set_inputs", {"values": {"count": None}}, result_type=Inputs
+    )
+    assert first.values == {"zone": "b", "count": "3"}
+    assert second.values == {"zone": "b"}
+    assert second.revision > first.revision > 0
+    await refusal(site.entity, "set_inputs", {"values": {"zone": "c", "license": "secret"}})
+    assert (await site.status()).inputs == second
+    await outcomes(await site.deploy())
+    [scope] = site.worker.told(ScopeInput)
+    assert scope.inputs == second
+
+
+@loop
+async def test_a_deploy_teaches_the_inputs(site: Site, releases: FakeReleases) -> None:
+    releases.inputs[site.app] = DECLARED
+    site.worker.answers["plan net"] = [NO_CHANGES]
+    await site.begin()
+    await outcomes(await site.deploy())
+    await site.holder(None)
+    await site.entity.execute_update("set_inputs", {"values": {"zone": "b"}})
+
+
+def refused(values: dict[str, str | None]) -> str:
+    with pytest.raises(BadInput) as caught:
+        refuse_values(values, DECLARED)
+    return caught.value.message
+
+
+def test_each_type_is_checked() -> None:
+    good = {"zone": "any", "count": "1.5e3", "public": "false", "tags": '{"a": 1}', "names": "[]"}
+    refuse_values(good, DECLARED)
+    refuse_values(dict.fromkeys(good), DECLARED)
+    assert "count: must be a number" in refused({"count": "many"})
+    assert "public: must be a bool" in refused({"public": "yes"})
+    assert "tags: must be a json" in refused({"tags": "{"})
+    assert "names: must be a list" in refused({"names": '{"a": 1}'})
+
+
+def test_all_problems_are_told_at_once_and_no_value() -> None:
+    message = refused({"zon": "b", "count": "hunter2", "license": "hunter3", "zone": "b"})
+    assert "zon: the app has no such input; it has: zone, count, public" in message
+    assert "count: must be a number" in message
+    assert "license: is sensitive" in message
+    assert "exclave worker set-input" in message
+    assert "hunter" not in message
+
+
+def test_a_sensitive_input_cannot_be_taken_back_here_either() -> None:
+    assert "license: is sensitive" in refused({"license": None})
+
+
+TEXTS = st.text() | st.from_regex(r"[-+]?[0-9_]{1,3}([.e][0-9]+)?", fullmatch=True)
+ODD = ["", "nan", "inf", "1_000", "\uff10", " 1 ", "1e999", "[" * 100_000, "[1]", "null", "true"]
+
+
+@pytest.mark.parametrize("kind", ["number", "bool", "json", "list", "string"])
+@given(text=TEXTS | st.sampled_from(ODD))
+def test_what_is_taken_here_is_taken_on_the_worker(kind: str, text: str) -> None:
+    """A value that only one of the two sides refuses would fail the deploy, or never get there."""
+    given = {"display_name": "", "description": "", "name": "one", "type": kind}
+    config = AppConfig(metadata=Metadata(version="v2"), inputs=[Input.model_validate(given)])
+    assert _is_taken(lambda: refuse_values({"one": text}, [DeclaredInput(name="one", type=kind)])) \
+        == _is_taken(lambda: effective_inputs(config, {"one": text}))
+
+
+def _is_taken(check: Callable[[], object]) -> bool:
+    try:
+        check()
+    except (BadInput, InputErrors):
+        return False
+    return True
+
+
+NAMES = st.sampled_from(["a", "b", "c"])
+
+
+@given(
+    st.dictionaries(NAMES, st.text()),
+    st.dictionaries(NAMES, st.none() | st.text()),
+    st.integers(0, 2**60),
+)
+def test_merging_keeps_the_rest_and_only_grows(
+    before: dict[str, str], change: dict[str, str | None], revision: int
+) -> None:
+    now = merged(Inputs(revision=revision, values=before), change, NOW)
+    assert now.revision > revision
+    for name in ("a", "b", "c"):
+        assert now.values.get(name) == change.get(name, before.get(name))
+
+
+def test_a_later_install_has_later_revisions_than_an_ended_one() -> None:
+    ended = merged(Inputs(), {"a": "1"}, NOW)
+    for _ in range(5):
+        ended = merged(ended, {"a": "1"}, NOW)
+    assert merged(Inputs(), {"a": "2"}, NOW + timedelta(seconds=1)).revision > ended.revision
