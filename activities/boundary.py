@@ -48,8 +48,12 @@ class _Inbound(ActivityInboundInterceptor):
                 self._check(argument)
         try:
             return await super().execute_activity(input)
-        except (ApplicationError, TemporalCancelledError):
+        except TemporalCancelledError:
             raise
+        except ApplicationError as error:
+            # The message is written for people; causes and stacks are not, and would travel too.
+            error.__cause__ = None
+            raise error.with_traceback(None) from None
         except Exception as error:
             place = _place(error.__traceback__)
             _log.error("%s at %s\n%s", type(error).__name__, place, _frames(error))

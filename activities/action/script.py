@@ -20,8 +20,9 @@ from contracts.errors import BadConfig, BadInput
 STEP = "step"
 """Name of the command, and label of the run."""
 
-_GRACE_SECONDS = 10.0
-"""How long an interrupted script may take to clean up."""
+_GRACE_SECONDS = 3.0
+"""How long an interrupted script may take before its process group is told, too: a shell does not
+act on SIGINT while its child runs."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,12 @@ class Component:
     """More variables, by name: a template."""
 
 
-def write_app(folder: Path, components: list[Component], inputs: str = "") -> Path:
+def write_app(
+    folder: Path,
+    components: list[Component],
+    inputs: str = "",
+    actions: dict[str, str] | None = None,
+) -> Path:
     """Write a config folder; `lines` names the file that every provisioner writes to."""
     (folder / "components").mkdir(parents=True)
     (folder / "metadata.toml").write_text('version = "v2"\ndisplay_name = "Lines"\n')
@@ -32,6 +37,9 @@ def write_app(folder: Path, components: list[Component], inputs: str = "") -> Pa
     )
     for component in components:
         _write_component(folder, component)
+    for name, toml in (actions or {}).items():
+        (folder / "actions").mkdir(exist_ok=True)
+        (folder / "actions" / f"{name}.toml").write_text(f'name = "{name}"\n{toml}')
     return folder
 
 

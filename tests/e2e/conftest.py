@@ -17,6 +17,14 @@ HOW_TO_GET_TERRAFORM = (
 )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--record-histories",
+        action="store_true",
+        help="keep the histories of test_replay.py for the fast replay tests",
+    )
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(item.fspath).parent == Path(__file__).parent:
@@ -27,7 +35,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     if shutil.which("terraform") is None:
         pytest.fail(HOW_TO_GET_TERRAFORM)
-    one = Plane(tmp_path_factory.mktemp("plane"))
+    # An Install that continues as new all the time: none of the tests may notice.
+    often = {"limit.historyCount.suggestContinueAsNew": 50}
+    one = Plane(tmp_path_factory.mktemp("plane"), often)
     one.start()
     yield one
     one.stop()
@@ -47,10 +57,15 @@ class Site:
     release: str = ""
     """The newest one that was built."""
 
-    def build(self, components: list[Component], inputs: str = "") -> str:
+    def build(
+        self,
+        components: list[Component],
+        inputs: str = "",
+        actions: dict[str, str] | None = None,
+    ) -> str:
         self.builds += 1
         folder = self.folder / f"config-{self.builds}"
-        write_app(folder, components, inputs)
+        write_app(folder, components, inputs, actions)
         release = self.release = self.plane.build(self.app, folder, self.builds)
         # Whatever a deploy needs is in the release.
         shutil.rmtree(folder)
@@ -70,6 +85,10 @@ class Site:
 
     def deploy(self, release: str) -> str:
         started = self.plane.update(f"install/{self.install}", "deploy", {"release": release})
+        return str(started["workflow_id"])
+
+    def act(self, action: str) -> str:
+        started = self.plane.update(f"install/{self.install}", "act", {"action": action})
         return str(started["workflow_id"])
 
     def approve_all(self, run: str, count: int) -> list[dict[str, Any]]:

@@ -108,6 +108,7 @@ def test_a_changed_input_plans_what_reads_it_and_what_depends_on_that(site: Site
 
 def test_the_worker_waits_for_a_control_plane_that_is_not_there(site: Site, tmp_path: Path) -> None:
     lonely = site.worker
+    until(lambda: "Working on the queue" in lonely.log.read_text(), "the worker")
     lonely.stop()
     text = lonely.enrolment.read_text()
     lonely.enrolment.write_text(text.replace(site.plane.address, "127.0.0.1:1"))

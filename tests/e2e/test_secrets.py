@@ -1,5 +1,6 @@
 """A sensitive output is found nowhere outside the customer's side; a public value beside it is."""
 
+import base64
 import json
 import os
 import stat
@@ -8,15 +9,14 @@ from pathlib import Path
 from apps_for_tests import Component
 from conftest import Site
 
-SECRET = "canary-7f3a9c-do-not-tell"
-PUBLIC = "public-41b8e2-tell-everybody"
-
 MAKER = Component(
     "maker",
     seconds=0,
     extra=(
-        f'output "secret" {{\n  value = "{SECRET}"\n  sensitive = true\n}}\n'
-        f'output "public" {{ value = "{PUBLIC}" }}\n'
+        # Made by the apply: neither the vendor nor the release knows them.
+        'output "secret" {\n  value = sha256("secret ${terraform_data.r1.id}")\n'
+        "  sensitive = true\n}\n"
+        'output "public" { value = sha256("public ${terraform_data.r1.id}") }\n'
     ),
 )
 # The module does not mark the variable: only we know that it is sensitive.
@@ -58,7 +58,10 @@ def test_the_secret_stays(site: Site) -> None:
     assert answer["status"] == "FAILED"
     assert "the secret is (sensitive)" in str(answer)
 
-    history = json.dumps(site.plane.history(run))
+    made = json.loads(site.worker.store_file("components/maker.json").read_text())["outputs"]
+    secret, public = made["secret"]["value"], made["public"]["value"]
+    assert made["secret"]["sensitive"] and secret != public
+    history = json.dumps(_decoded(site.plane.history(run)))
     details = json.dumps(site.plane.temporal("workflow", "describe", "--workflow-id", run))
     everywhere = {
         "history": history,
@@ -71,14 +74,14 @@ def test_the_secret_stays(site: Site) -> None:
     for file in (site.plane.folder / "dev").rglob("*"):
         if file.is_file():
             everywhere[str(file)] = file.read_bytes().decode("latin-1")
-    told = [where for where, text in everywhere.items() if SECRET in text]
+    told = [where for where, text in everywhere.items() if secret in text]
     assert told == []
     # The same search does find what is public.
-    public = [where for where, text in everywhere.items() if PUBLIC in text]
-    assert {"history", "plan views"} <= set(public)
-    assert any("temporal.db" in where for where in public)
+    found = [where for where, text in everywhere.items() if public in text]
+    assert {"history", "plan views"} <= set(found)
+    assert any("temporal.db" in where for where in found)
     # It is on the customer's side, where it must be.
-    kept = [f for f in site.worker.data.rglob("*") if f.is_file() and SECRET in _text(f)]
+    kept = [f for f in site.worker.data.rglob("*") if f.is_file() and secret in _text(f)]
     assert kept
 
 
@@ -95,6 +98,17 @@ def test_file_modes(site: Site) -> None:
         if not path.is_symlink() and stat.S_IMODE(path.stat().st_mode) & 0o077
     ]
     assert open_to_others == []
+
+
+def _decoded(value: object) -> object:
+    """A history with its payloads in plain text: the CLI prints them in base64."""
+    if isinstance(value, dict):
+        return {
+            key: base64.b64decode(item).decode() if key == "data" and isinstance(item, str)
+            else _decoded(item)
+            for key, item in value.items()
+        }
+    return [_decoded(item) for item in value] if isinstance(value, list) else value
 
 
 def _text(path: Path) -> str:

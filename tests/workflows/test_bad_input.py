@@ -1,13 +1,15 @@
 """What cannot be used fails at once, with its type and what would be right; nothing hangs."""
 
+import asyncio
 from contextlib import suppress
 from typing import Any
 
 import pytest
 from temporalio.api.common.v1 import Payload
 from temporalio.client import Client, WorkflowUpdateFailedError
+from temporalio.common import RawValue
 from temporalio.service import RPCError
-from workflow_site import RELEASE, Handle, Site, asked, failure, refusal, until
+from workflow_site import PATIENCE_SECONDS, RELEASE, Handle, Site, asked, failure, refusal, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -20,8 +22,8 @@ GOOD: dict[str, dict[str, Any]] = {
 IDS = {"Build": "build/shop", "Install": "install/acme", "Deploy": "deploy/acme"}
 IDS |= {"Action": "action/acme/health"}
 CASES = [
-    "unknown key", "key missing", "wrong type", "bad name", "a list", "a string", "null as json",
-    "null", "no input", "two inputs",
+    "unknown key", "key missing", "wrong type", "bad name", "a list", "a string", "json null",
+    "null", "bytes", "no input", "two inputs",
 ]  # fmt: skip
 
 
@@ -40,12 +42,13 @@ def arguments(good: dict[str, Any], case: str) -> list[Any]:
             return [[good]]
         case "a string":
             return ["good"]
-        case "null as json":
-            # As the command line sends it.
-            return [Payload(metadata={"encoding": b"json/plain"}, data=b"null")]
+        case "json null":
+            return [RawValue(Payload(metadata={"encoding": b"json/plain"}, data=b"null"))]
         case "null":
-            # As the SDK of any language sends it.
+            # Payloads have an encoding of its own for it, which every SDK sends.
             return [None]
+        case "bytes":
+            return [b"{}"]
         case "no input":
             return []
         case _:
@@ -141,3 +144,26 @@ async def test_an_unknown_update_is_refused(site: Site) -> None:
     with pytest.raises(WorkflowUpdateFailedError) as caught:
         await site.entity.execute_update("deplyo", {"release": RELEASE})
     assert "deplyo" in str(caught.value.cause)
+
+
+SIGNAL_CASES = ["unknown key", "wrong type", "a string", "null", "no input", "no run id"]
+
+
+@pytest.mark.parametrize("case", SIGNAL_CASES)
+@pytest.mark.parametrize("signal", ["request_turn", "end_turn"])
+async def test_a_malformed_signal_does_not_stop_the_install(
+    site: Site, signal: str, case: str
+) -> None:
+    await site.begin()
+    await until(lambda: site.status())
+    run_id = "0198c0de-0000-7000-8000-000000000000"
+    good = {"workflow_id": "deploy/nobody/1", "run_id": run_id, "turn": None}
+    args = [good | {"run_id": "1"}] if case == "no run id" else arguments(good, case)
+    await site.entity.signal(signal, args=args)
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            run = await site.deploy()
+        await site.holder(run)
+        await run.terminate("a test")
+    finally:
+        await site.entity.terminate("what hangs would fail its task for ever")

@@ -1,10 +1,19 @@
 """Components along their graph: what runs beside what, after what, and what a failure stops."""
 
 import pytest
-from workflow_site import NO_CHANGES, Site, approve, decision, digest, failure, outcomes
+from workflow_site import (
+    NO_CHANGES,
+    FakeReleases,
+    Site,
+    approve,
+    decision,
+    digest,
+    failure,
+    outcomes,
+)
 
 from contracts.deploys import Applied, ApplyInput, FinishInput, PlanInput, ScopeInput
-from contracts.errors import EngineFailed
+from contracts.errors import BadInput, EngineFailed
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -161,10 +170,20 @@ async def test_every_activity_is_told_turn_release_and_what_it_requires(site: Si
     assert plans["net"].key == f"{run.first_execution_run_id or run.run_id}/net/plan/1"
 
 
-async def test_an_unreadable_release_fails_the_deploy_with_its_type(site: Site, releases) -> None:  # type: ignore[no-untyped-def]
+async def test_an_unreadable_release_fails_the_deploy_with_its_type(
+    site: Site, releases: FakeReleases
+) -> None:
     del releases.inputs[site.app]
     await site.begin()
-    run = await site.deploy()
-    error = await failure(run)
-    assert "there is no app" in error.message or "there is no app" in str(error.cause)
+    error = await failure(await site.deploy())
+    assert (error.type, error.message) == ("NotThere", f"there is no app {site.app}")
     assert "scope" not in site.worker.begun
+
+
+async def test_what_the_worker_refuses_at_once_fails_the_deploy_with_its_type(site: Site) -> None:
+    site.worker.answers["scope"] = [BadInput("input `zone`: is required and has no value")]
+    await site.begin()
+    error = await failure(await site.deploy())
+    assert (error.type, error.message) == (
+        "BadInput", "input `zone`: is required and has no value"
+    )  # fmt: skip

@@ -1,0 +1,159 @@
+"""Histories of every workflow type and of every kind of end are replayed against the code."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from apps_for_tests import Component
+from conftest import Site
+from plane import Plane, until
+from temporalio.client import Client, WorkflowHistory
+from temporalio.worker import Replayer
+
+from wire.arguments import ArgumentCount
+from wire.conversion import data_converter
+from workers.control import SANDBOX, WORKFLOWS
+
+RECORDED = Path(__file__).resolve().parents[1] / "workflows" / "histories"
+
+LONG = Component("long", resources=2, seconds=4)
+ACTIONS = {
+    "good": '[[steps]]\nname = "one"\ncommand = "echo a=b >> $NUON_ACTIONS_OUTPUT_FILEPATH"\n',
+    "bad": '[[steps]]\nname = "one"\ncommand = "exit 1"\n',
+    "slow": '[[steps]]\nname = "one"\ncommand = "sleep 60"\n',
+}
+
+
+async def test_every_kind_of_history_replays(
+    site: Site, request: pytest.FixtureRequest
+) -> None:
+    runs = _make_runs(site)
+    client = await Client.connect(
+        site.plane.address, namespace=site.plane.namespace, data_converter=data_converter
+    )
+    replayer = Replayer(
+        workflows=WORKFLOWS,
+        workflow_runner=SANDBOX,
+        data_converter=data_converter,
+        interceptors=[ArgumentCount()],
+    )
+    for name, (workflow_id, run_id) in runs.items():
+        history = await client.get_workflow_handle(workflow_id, run_id=run_id).fetch_history()
+        await replayer.replay_workflow(history)
+        if request.config.getoption("--record-histories"):
+            _record(name, history)
+
+
+def _make_runs(site: Site) -> dict[str, tuple[str, str | None]]:
+    """A run of each kind, by the name of its recorded history."""
+    plane, install = site.plane, site.install
+    release = site.build([LONG], actions=ACTIONS)
+    runs: dict[str, tuple[str, str | None]] = {"build-good": (f"build/{site.app}/1", None)}
+    runs["build-failed"] = (_failing_build(plane, site.app), None)
+    runs["build-cancelled"] = (_cancelled_build(plane), None)
+    site.begin(release)
+    runs["install-first-run"] = (f"install/{install}", _current_run(plane, f"install/{install}"))
+
+    runs["deploy-cancelled-in-apply"] = (_cancelled_deploy(site, release), None)
+    runs["deploy-denied"] = (_denied_deploy(site, release), None)
+    runs["deploy-retried"] = (_retried_deploy(site, release), None)
+    runs["deploy-good"] = (_started_directly(site, release), None)
+    for action, name in {"good": "action-good", "bad": "action-failed"}.items():
+        run = site.act(action)
+        site.result(run)
+        runs[name] = (run, None)
+    runs["action-cancelled"] = (_cancelled_action(site), None)
+    _wait_for_another_run(site, runs["install-first-run"][1])
+    runs["install-continued"] = (f"install/{install}", None)
+    return runs
+
+
+def _current_run(plane: Plane, workflow_id: str) -> str:
+    described = plane.temporal("workflow", "describe", "--workflow-id", workflow_id)
+    return str(described["workflowExecutionInfo"]["execution"]["runId"])
+
+
+def _failing_build(plane: Plane, app: str) -> str:
+    run = f"build/{app}/not-there"
+    plane.start_workflow("Build", run, {"app": app, "source": "sha256:" + "0" * 64})
+    assert "exclave upload" in str(plane.result(run))
+    return run
+
+
+def _cancelled_build(plane: Plane) -> str:
+    """Cancelled before any worker saw it: the build worker is not asked."""
+    run = "build/cancelled/1"
+    plane.start_workflow("Build", run, {"app": "cancelled", "source": "sha256:" + "0" * 64})
+    plane.temporal("workflow", "cancel", "--workflow-id", run)
+    plane.result(run)
+    return run
+
+
+def _cancelled_deploy(site: Site, release: str) -> str:
+    run = site.deploy(release)
+    site.plane.approve_one(run)
+    site.wait_for_line("long.r1")
+    site.plane.temporal("workflow", "cancel", "--workflow-id", run)
+    assert site.result(run)["status"] == "CANCELED"
+    return run
+
+
+def _denied_deploy(site: Site, release: str) -> str:
+    run = site.deploy(release)
+    plan = until(lambda: site.plane.waiting_plans(run), "a plan")[0]
+    site.plane.update(run, "deny", {"digest": plan["digest"]})
+    assert site.result(run)["status"] == "FAILED"
+    return run
+
+
+def _retried_deploy(site: Site, release: str) -> str:
+    run = site.deploy(release)
+    site.plane.approve_one(run)
+    site.wait_for_line("long.r2")
+    site.worker.terminate()
+    until(lambda: "leaving" in site.worker.log.read_text(), "the drain")
+    site.worker.terminate()
+    assert site.worker.wait() == 0
+    site.worker.start()
+    site.completed(run)
+    return run
+
+
+def _started_directly(site: Site, release: str) -> str:
+    run = f"deploy/{site.install}/directly"
+    site.plane.start_workflow("Deploy", run, {"install": site.install, "release": release})
+    site.completed(run)
+    return run
+
+
+def _cancelled_action(site: Site) -> str:
+    run = site.act("slow")
+    until(lambda: site.worker.processes("script"), "the script")
+    site.plane.temporal("workflow", "cancel", "--workflow-id", run)
+    assert site.result(run)["status"] == "CANCELED"
+    return run
+
+
+def _wait_for_another_run(site: Site, first: str | None) -> None:
+    """Use the Install until it has continued as new."""
+
+    def continued() -> bool:
+        site.set_inputs(lines=str(site.lines_file))
+        return _current_run(site.plane, f"install/{site.install}") != first
+
+    until(continued, "the Install to continue as new")
+
+
+def _record(name: str, history: WorkflowHistory) -> None:
+    RECORDED.mkdir(exist_ok=True)
+    told = _without_stacks(history.to_json_dict())
+    content = json.dumps({"id": history.workflow_id, "history": told})
+    (RECORDED / f"{name}.json.gz").write_bytes(gzip.compress(content.encode(), mtime=0))
+
+
+def _without_stacks(value: object) -> object:
+    """Stack traces name the folders of the machine that recorded them, and replay needs none."""
+    if isinstance(value, dict):
+        return {k: _without_stacks(item) for k, item in value.items() if k != "stackTrace"}
+    return [_without_stacks(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,42 @@
+"""The recorded histories of every workflow type and kind of end replay against the code.
+
+A change that fails here would break every run of that kind that is open while it is rolled out: put
+it behind `workflow.patched`. New histories: `pytest tests/e2e/test_replay.py --record-histories`.
+"""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from temporalio.client import WorkflowHistory
+from temporalio.worker import Replayer
+
+from wire.arguments import ArgumentCount
+from wire.conversion import data_converter
+from workers.control import SANDBOX, WORKFLOWS
+
+RECORDED = sorted((Path(__file__).parent / "histories").glob("*.json.gz"))
+
+KINDS = {
+    *("build-good", "build-failed", "build-cancelled"),
+    *("install-first-run", "install-continued"),
+    *("deploy-good", "deploy-denied", "deploy-cancelled-in-apply", "deploy-retried"),
+    *("action-good", "action-failed", "action-cancelled"),
+}
+
+
+def test_every_kind_is_recorded() -> None:
+    assert {path.name.removesuffix(".json.gz") for path in RECORDED} == KINDS
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name.removesuffix(".json.gz"))
+async def test_a_recorded_history_replays(path: Path) -> None:
+    recorded = json.loads(gzip.decompress(path.read_bytes()))
+    replayer = Replayer(
+        workflows=WORKFLOWS,
+        workflow_runner=SANDBOX,
+        data_converter=data_converter,
+        interceptors=[ArgumentCount()],
+    )
+    await replayer.replay_workflow(WorkflowHistory.from_json(recorded["id"], recorded["history"]))
