@@ -5,6 +5,7 @@ import typer
 from exclave.dev.command import dev
 from exclave.enrolment import enrolment
 from exclave.upload import upload
+from exclave.worker import worker
 
 app = typer.Typer(
     name="exclave",
@@ -16,6 +17,7 @@ app = typer.Typer(
 app.command()(dev)
 app.command()(upload)
 app.command()(enrolment)
+app.add_typer(worker, name="worker")
 
 
 def main() -> None:

@@ -89,7 +89,7 @@ class Enrolment(BaseModel):
         """The enrolment as the TOML that `read` takes."""
         # Every value is plain ASCII by its pattern, so JSON's quoting is TOML's.
         return (
-            "# The install worker's enrolment. Give it with: exclave-worker --enrolment FILE\n"
+            "# The install worker's enrolment. Give it with: exclave-worker FILE\n"
             f"install = {json.dumps(self.install)}\n"
             f"namespace = {json.dumps(self.namespace)}\n"
             f"temporal = {json.dumps(self.temporal)}\n"

@@ -117,13 +117,13 @@ class Site:
         state = json.loads(
             self.worker.store_file(f"terraform/{component}/terraform.tfstate").read_text()
         )
-        return [f"{one['type']}.{one['name']}" for one in state["resources"] for _ in one["instances"]]
+        return [
+            f"{one['type']}.{one['name']}" for one in state["resources"] for _ in one["instances"]
+        ]
 
 
 @pytest.fixture
-def site(
-    plane: Plane, tmp_path: Path, request: pytest.FixtureRequest
-) -> Iterator[Site]:
+def site(plane: Plane, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
     name = request.node.name.removeprefix("test_").replace("_", "-").replace("[", "-").rstrip("]")
     install = name[:50].strip("-").lower()
     worker = InstallWorker(plane, install, tmp_path)
@@ -131,5 +131,3 @@ def site(
     worker.start()
     yield one
     worker.stop()
-
-

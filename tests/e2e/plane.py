@@ -75,7 +75,7 @@ class Plane:
                 start_new_session=True,
                 cwd=self.folder,
             )
-        until(lambda: self._is_up(), f"`exclave dev`, whose log is {self.log}")
+        until(self._is_up, f"`exclave dev`, whose log is {self.log}")
 
     def _is_up(self) -> bool:
         assert self.process is not None
@@ -124,8 +124,7 @@ class Plane:
     def temporal(self, *arguments: str, ok: bool = True) -> Any:
         """The temporal CLI; its JSON output, or stderr where it must fail."""
         done = subprocess.run(
-            [BIN / "temporal", *arguments, "--address", self.address]
-            + ["--namespace", self.namespace, "-o", "json"],
+            [BIN / "temporal", *arguments, *self._flags()],
             capture_output=True,
             text=True,
             timeout=PATIENCE_SECONDS,
@@ -133,6 +132,9 @@ class Plane:
         )
         assert (done.returncode == 0) == ok, f"{arguments}: {done.stdout} {done.stderr}"
         return json.loads(done.stdout) if ok and done.stdout.strip() else done.stderr + done.stdout
+
+    def _flags(self) -> tuple[str, ...]:
+        return ("--address", self.address, "--namespace", self.namespace, "-o", "json")
 
     def start_workflow(self, kind: str, workflow_id: str, input: object) -> None:
         self.temporal(
@@ -156,8 +158,10 @@ class Plane:
     def result(self, workflow_id: str) -> dict[str, Any]:
         """Wait for the end; the CLI's answer with `status`, and `result` or `failure`."""
         done = subprocess.run(
-            [BIN / "temporal", "workflow", "result", "--workflow-id", workflow_id]
-            + ["--address", self.address, "--namespace", self.namespace, "-o", "json"],
+            [
+                *(BIN / "temporal", "workflow", "result", "--workflow-id", workflow_id),
+                *self._flags(),
+            ],
             capture_output=True,
             text=True,
             timeout=PATIENCE_SECONDS,

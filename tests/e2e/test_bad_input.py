@@ -47,9 +47,7 @@ UPDATES = [
 
 
 @pytest.mark.parametrize(("name", "inputs", "says"), UPDATES)
-def test_an_update_fails_at_once(
-    plane: Plane, name: str, inputs: list[str], says: str
-) -> None:
+def test_an_update_fails_at_once(plane: Plane, name: str, inputs: list[str], says: str) -> None:
     install = "bad-updates"
     plane.temporal(
         *("workflow", "start", "--type", "Install", "--task-queue", "control"),

@@ -25,9 +25,7 @@ ACTIONS = {
 }
 
 
-async def test_every_kind_of_history_replays(
-    site: Site, request: pytest.FixtureRequest
-) -> None:
+async def test_every_kind_of_history_replays(site: Site, request: pytest.FixtureRequest) -> None:
     runs = _make_runs(site)
     client = await Client.connect(
         site.plane.address, namespace=site.plane.namespace, data_converter=data_converter

@@ -2,12 +2,13 @@
 
 import base64
 import json
-import os
 import stat
+import subprocess
 from pathlib import Path
 
 from apps_for_tests import Component
 from conftest import Site
+from plane import BIN
 
 MAKER = Component(
     "maker",
@@ -91,7 +92,7 @@ def test_file_modes(site: Site) -> None:
     run = site.deploy(release)
     site.plane.approve_one(run)
     site.completed(run)
-    assert oct(stat.S_IMODE(os.stat(site.worker.data).st_mode)) == "0o700"
+    assert oct(stat.S_IMODE(site.worker.data.stat().st_mode)) == "0o700"
     open_to_others = [
         str(path)
         for path in site.worker.data.rglob("*")
@@ -104,7 +105,8 @@ def _decoded(value: object) -> object:
     """A history with its payloads in plain text: the CLI prints them in base64."""
     if isinstance(value, dict):
         return {
-            key: base64.b64decode(item).decode() if key == "data" and isinstance(item, str)
+            key: base64.b64decode(item).decode()
+            if key == "data" and isinstance(item, str)
             else _decoded(item)
             for key, item in value.items()
         }
@@ -113,3 +115,31 @@ def _decoded(value: object) -> object:
 
 def _text(path: Path) -> str:
     return path.read_bytes().decode("latin-1")
+
+
+def test_a_sensitive_input_is_set_on_the_customers_side(site: Site) -> None:
+    declared = (
+        '[[input]]\nname = "token"\ndisplay_name = "T"\ndescription = "T"\n'
+        "required = true\nsensitive = true\n"
+    )
+    taker = Component("taker", seconds=0, variables={"token": "{{ .nuon.inputs.inputs.token }}"})
+    release = site.build([taker], declared)
+    site.begin(release)
+    secret = "canary-of-an-input"
+    refused = site.plane.update(
+        f"install/{site.install}", "set_inputs", {"values": {"token": "wrong place"}}, ok=False
+    )
+    assert "sensitive" in refused
+    missing = site.result(site.deploy(release))
+    assert "BadInput" in str(missing) and "token" in str(missing)
+
+    command = [BIN / "exclave", "worker", "set-input", "token"]
+    flags = ["--enrolment", site.worker.enrolment, "--data", site.worker.data]
+    subprocess.run([*command, *flags], input=f"{secret}\n".encode(), check=True)
+    run = site.deploy(release)
+    site.plane.approve_one(run)
+    site.completed(run)
+    variables = site.worker.data / "work" / site.install / "taker" / "exclave-vars.auto.tfvars.json"
+    assert json.loads(variables.read_text())["token"] == secret
+    control_plane = [f for f in (site.plane.folder / "dev").rglob("*") if f.is_file()]
+    assert [f for f in control_plane if secret in _text(f)] == []

@@ -1,0 +1,55 @@
+"""`exclave worker`: what is done on the customer's side, on the install worker's machine."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stacks.enrolment import Enrolment, EnrolmentError
+from store.folder import FolderStore
+from store.install_state import InstallState
+from store.interface import StoreError
+
+worker = typer.Typer(
+    help="On the install worker's machine: what only the customer may do.",
+    no_args_is_help=True,
+)
+
+
+@worker.callback()
+def _group() -> None:
+    """Keep `set-input` a command of its own, though it is the only one."""
+
+
+@worker.command("set-input")
+def set_input(
+    name: Annotated[str, typer.Argument(help="The sensitive input's name.")],
+    enrolment: Annotated[Path, typer.Option(help="The worker's enrolment file.")],
+    data: Annotated[
+        Path, typer.Option(exists=True, file_okay=False, help="The worker's data folder.")
+    ],
+) -> None:
+    """Set a sensitive input; its value is read from standard input, and stays in the store.
+
+    One newline at its end is not part of the value. The next deploy uses it.
+
+    Example:
+
+        exclave worker set-input license --enrolment acme.toml --data . < license.txt
+    """
+    if sys.stdin.isatty():
+        typer.echo(f"Type the value of {name}, then Ctrl-D:", err=True)
+    value = sys.stdin.read().removesuffix("\n")
+    if not value:
+        typer.echo(f"Nothing came on standard input, so {name} was not set.", err=True)
+        raise typer.Exit(1)
+    try:
+        enrolled = Enrolment.read(enrolment)
+        store = FolderStore(data.resolve() / "store")
+        state = InstallState(store, enrolled.install, enrolled.namespace)
+        state.set_sensitive_input(name, value)
+    except (EnrolmentError, StoreError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from error
+    typer.echo(f"{name} of {enrolled.install} is set; the next deploy uses it.", err=True)
