@@ -55,6 +55,8 @@ class CarriedInstall(Message):
     next_run: int = 1
     inputs: Inputs = Field(default_factory=Inputs)
     declared: list[DeclaredInput] | None = None
+    declared_by: Digest | None = None
+    """The release that declares them."""
     release: Digest | None = None
     worker: ConnectedWorker | None = None
 
@@ -106,6 +108,8 @@ class InstallStatus(Message):
     holder: Turn | None
     queue: list[str]
     inputs: Inputs
+    declared: list[DeclaredInput] | None = None
+    """The inputs that can be set; None until a release was read."""
     worker: ConnectedWorker | None
 
 

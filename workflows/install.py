@@ -10,6 +10,7 @@ from contracts import installs, releases
 from contracts.actions import ActionInput
 from contracts.activities import UNTIL_DONE
 from contracts.deploys import DeployInput, Grant, Inputs
+from contracts.errors import BadInput
 from contracts.installs import (
     ActRequest,
     CarriedInstall,
@@ -44,6 +45,8 @@ class Install:
         self._next_run = 1
         self._inputs = Inputs()
         self._declared: list[DeclaredInput] | None = None
+        self._known: Digest | None = None
+        """The release whose inputs are declared."""
         self._to_read: Digest | None = None
         self._release: Digest | None = None
         self._worker: ConnectedWorker | None = None
@@ -72,6 +75,7 @@ class Install:
         self._next_run = carried.next_run
         self._inputs = carried.inputs
         self._declared = carried.declared
+        self._known = carried.declared_by
         self._release = carried.release
         self._worker = carried.worker
         self._turns = TurnQueue(input.app, carried)
@@ -95,7 +99,7 @@ class Install:
                 retry=UNTIL_DONE,
                 summary="read the declared inputs",
             )
-            self._declared = graph.inputs
+            self._declared, self._known = graph.inputs, input.release
 
     async def _serve(self, turns: TurnQueue) -> None:
         while True:
@@ -129,6 +133,7 @@ class Install:
             next_run=self._next_run,
             inputs=self._inputs,
             declared=self._declared,
+            declared_by=self._known,
             release=self._release,
             worker=self._worker,
         )
@@ -170,7 +175,7 @@ class Install:
             cause = typed_cause(error)
             workflow.logger.warning("Cannot read %s: %s", release, cause or error)
             return
-        self._declared = graph.inputs
+        self._declared, self._known = graph.inputs, release
 
     @workflow.update
     async def deploy(self, request: DeployRequest) -> RunStarted:
@@ -200,7 +205,8 @@ class Install:
                 continue
             if turn is not None:
                 turns.started(turn, run.first_execution_run_id or "")
-            self._to_read = request.release
+            if request.release != self._known:
+                self._to_read = request.release
             self._show_details()
             return RunStarted(workflow_id=workflow_id, run_id=run.first_execution_run_id or "")
 
@@ -242,6 +248,11 @@ class Install:
 
     @set_inputs.validator
     def _validate_set_inputs(self, change: SetInputs) -> None:
+        if not self._ready:
+            raise BadInput(
+                "The install is still starting, and reads which inputs its release has; send this "
+                "again in a moment."
+            )
         refuse_values(change.values, self._declared)
 
     async def _started(self) -> tuple[TurnQueue, InstallInput]:
@@ -285,6 +296,7 @@ class Install:
             holder=self._turns.holder.turn if self._turns.holder else None,
             queue=[one.workflow_id for one in self._turns.waiting],
             inputs=self._inputs,
+            declared=self._declared,
             worker=self._worker,
         )
 

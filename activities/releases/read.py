@@ -1,6 +1,7 @@
 """The control worker's `release.read`: a release's graph, and nothing of its content."""
 
 import asyncio
+from functools import lru_cache
 
 from temporalio import activity
 
@@ -11,6 +12,9 @@ from artifacts.registry import Registry
 from contracts import releases
 from contracts.releases import ReadRelease, ReleaseGraph
 
+_GRAPHS_KEPT = 128
+"""At most 256 KiB each."""
+
 
 class ReleaseActivities:
     """Reads releases for workflows; made to be run as a local activity."""
@@ -18,6 +22,8 @@ class ReleaseActivities:
     def __init__(self, registry: Registry) -> None:
         """Read from `registry`, whose repositories tell whose release is whose."""
         self._registry = registry
+        # A release never changes, so what was read of it holds; errors are not kept.
+        self._graph = lru_cache(maxsize=_GRAPHS_KEPT)(self._read)
 
     @activity.defn(name=releases.READ.name)
     async def read(self, request: ReadRelease) -> ReleaseGraph:
@@ -30,7 +36,7 @@ class ReleaseActivities:
             NotUnderstood: its config needs a newer version.
             Unreachable: the registry does not answer.
         """
-        return await asyncio.to_thread(self._read, request.app, request.release)
+        return await asyncio.to_thread(self._graph, request.app, request.release)
 
     def _read(self, app: str, release: str) -> ReleaseGraph:
         with told(f"release {release} of app {app}", not_of_app(app, release)):

@@ -78,6 +78,8 @@ class Site:
             f"install/{self.install}",
             {"install": self.install, "app": self.app, "release": release},
         )
+        install = f"install/{self.install}"
+        until(lambda: self.plane.query(install, "status")["declared"], "the declared inputs")
         self.set_inputs(lines=str(self.lines_file))
 
     def set_inputs(self, **values: str) -> None:

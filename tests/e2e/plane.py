@@ -227,8 +227,10 @@ class InstallWorker:
         )
         self.log = self.folder / "worker.log"
         self.process: subprocess.Popen[bytes] | None = None
+        self.starts = 0
 
     def start(self) -> None:
+        self.starts += 1
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [BIN / "exclave-worker", self.enrolment],
@@ -255,6 +257,8 @@ class InstallWorker:
 
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:
+            # Before that a signal ends it the system's way, and not with status 0.
+            until(lambda: self.log.read_text().count("Working on the queue") >= self.starts, "it")
             self.terminate()
             assert self.wait() == 0, self.log.read_text()
 

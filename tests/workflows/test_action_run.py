@@ -1,7 +1,7 @@
 """Action: steps in order, each once, without a turn."""
 
 import pytest
-from workflow_site import RELEASE, Site, asked, failure
+from workflow_site import RELEASE, Handle, Site, asked, failure
 
 from contracts.actions import ActionResult, ActionScope, ScopeAction, StepInput
 from contracts.errors import EngineFailed, NotThere, OutcomeUnknown
@@ -9,7 +9,7 @@ from contracts.errors import EngineFailed, NotThere, OutcomeUnknown
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def act(site: Site, **more: str):  # type: ignore[no-untyped-def]
+async def act(site: Site, **more: str) -> Handle:
     input = {"install": site.install, "action": "health", **more}
     return await site.start("Action", f"action/{site.install}/health/1", input)
 

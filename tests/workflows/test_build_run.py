@@ -1,14 +1,15 @@
 """Build: check, then pack every component at once, then assemble."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
-from workflow_site import PATIENCE_SECONDS, digest, failure
+from workflow_site import PATIENCE_SECONDS, Handle, digest, failure
 
 from contracts import builds
 from contracts.builds import (
@@ -65,12 +66,12 @@ class FakeBuilder:
 @pytest_asyncio.fixture(loop_scope="session")
 async def builder(client: Client) -> AsyncIterator[FakeBuilder]:
     one = FakeBuilder()
-    activities = [one.check, one.pack, one.assemble]
+    activities: list[Callable[..., Any]] = [one.check, one.pack, one.assemble]
     async with Worker(client, task_queue=BUILD_QUEUE, activities=activities):
         yield one
 
 
-async def build(client: Client, name: str):  # type: ignore[no-untyped-def]
+async def build(client: Client, name: str) -> Handle:
     input = {"app": "shop", "source": SOURCE}
     return await client.start_workflow(
         "Build", input, id=f"build/shop/{name}", task_queue="control"

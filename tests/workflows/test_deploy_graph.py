@@ -127,7 +127,10 @@ async def test_what_is_removed_is_torn_down_in_order_from_the_release_that_made_
 
 async def test_nothing_below_is_torn_down_when_what_was_on_top_stays(site: Site) -> None:
     await site.begin()
-    site.worker.decisions = [decision("db", verb="teardown"), decision("net", "db", verb="teardown")]
+    site.worker.decisions = [
+        decision("db", verb="teardown"),
+        decision("net", "db", verb="teardown"),
+    ]
     site.worker.answers["plan db"] = [EngineFailed("the database is protected")]
     error = await failure(await site.deploy())
     assert "net not attempted: db did not succeed" in error.message

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from conftest import controlling, temporal
 from temporalio.client import Client
+from workflow_plane import controlling, temporal
 from workflow_site import RELEASE, FakeReleases, Site, approve, asked, outcomes
 
 from contracts.deploys import Inputs, ScopeInput
@@ -58,11 +58,11 @@ async def test_queue_holder_and_inputs_are_carried(
 async def _until_continued(site: Site, first_run: str) -> Inputs:
     """Set inputs until Install has continued as new twice; not one may be lost."""
     runs = {first_run}
+    newest = Inputs()
     for number in range(200):
-        inputs = await site.entity.execute_update(
-            "set_inputs", {"values": {"n": str(number)}}, result_type=Inputs
-        )
+        newest = await site.set_inputs({"n": str(number)}) or newest
+        assert (await site.status()).inputs == newest
         runs.add((await site.entity.describe()).run_id)
         if len(runs) > 2:
-            return inputs
+            return newest
     raise AssertionError("Install never continued as new")

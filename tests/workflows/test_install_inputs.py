@@ -107,8 +107,9 @@ def test_what_is_taken_here_is_taken_on_the_worker(kind: str, text: str) -> None
     """A value that only one of the two sides refuses would fail the deploy, or never get there."""
     given = {"display_name": "", "description": "", "name": "one", "type": kind}
     config = AppConfig(metadata=Metadata(version="v2"), inputs=[Input.model_validate(given)])
-    assert _is_taken(lambda: refuse_values({"one": text}, [DeclaredInput(name="one", type=kind)])) \
-        == _is_taken(lambda: effective_inputs(config, {"one": text}))
+    assert _is_taken(
+        lambda: refuse_values({"one": text}, [DeclaredInput(name="one", type=kind)])
+    ) == _is_taken(lambda: effective_inputs(config, {"one": text}))
 
 
 def _is_taken(check: Callable[[], object]) -> bool:

@@ -4,10 +4,12 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
+from temporalio.client import Client, WorkflowExecutionStatus
 from workflow_site import (
     NO_CHANGES,
     RELEASE,
+    FakeReleases,
+    Handle,
     Site,
     approve,
     asked,
@@ -29,7 +31,7 @@ def turns(site: Site) -> list[tuple[int, str]]:
     return [(one.number, one.workflow_id) for one in found]
 
 
-async def finish(site: Site, *runs: WorkflowHandle) -> None:
+async def finish(site: Site, *runs: Handle) -> None:
     for run in runs:
         await approve(run, "net")
         assert await outcomes(run) == {"net": "applied"}
@@ -115,7 +117,7 @@ async def test_an_install_that_starts_again_does_not_reuse_a_run_that_is_open(si
     await finish(site, first, second)
 
 
-async def delayed_deploy(site: Site) -> WorkflowHandle:
+async def delayed_deploy(site: Site) -> Handle:
     """A run that is open, and has not begun: it has asked for nothing yet."""
     input = {"install": site.install, "release": RELEASE}
     wait = timedelta(hours=1)
@@ -124,7 +126,7 @@ async def delayed_deploy(site: Site) -> WorkflowHandle:
 
 async def test_a_name_that_is_taken_is_passed_over_with_the_turn(site: Site) -> None:
     await site.begin()
-    await until(lambda: site.status())
+    await until(site.status)
     delayed = await delayed_deploy(site)
     run = await site.deploy()
     assert run.id == f"deploy/{site.install}/2"
@@ -226,7 +228,9 @@ async def test_the_install_learns_of_release_and_worker(site: Site) -> None:
     assert (status.app, status.install, status.inputs) == (site.app, site.install, Inputs())
 
 
-async def test_an_update_does_not_wait_for_a_worker_that_is_away(client, releases, install) -> None:  # type: ignore[no-untyped-def]
+async def test_an_update_does_not_wait_for_a_worker_that_is_away(
+    client: Client, releases: FakeReleases, install: str
+) -> None:
     site = Site(client, install)
     releases.inputs[site.app] = []
     site.worker.answers["plan net"] = [NO_CHANGES]

@@ -30,6 +30,7 @@ from contracts.deploys import (
     Decision,
     DeployResult,
     FinishInput,
+    Inputs,
     Plan,
     PlanInput,
     PlanView,
@@ -186,7 +187,11 @@ class FakeWorker:
     @activity.defn(name=actions.SCOPE.name)
     async def action_scope(self, input: ScopeAction) -> ActionScope:
         scope = ActionScope(
-            app="shop", release=RELEASE, steps=["look", "tell"], timeout_seconds=60, state_revision=4
+            app="shop",
+            release=RELEASE,
+            steps=["look", "tell"],
+            timeout_seconds=60,
+            state_revision=4,
         )
         return await self._answer("action scope", input, scope)
 
@@ -247,16 +252,23 @@ class Site:
         return found
 
     async def knows_its_inputs(self) -> None:
-        """Until Install has read its release: before, it refuses every value."""
+        """Until Install, which was started with a release, has read it."""
 
         async def look() -> bool:
-            try:
-                await self.entity.execute_update("set_inputs", {"values": {}})
-            except WorkflowUpdateFailedError:
-                return False
-            return True
+            return await self.set_inputs({}) is not None
 
         await until(look)
+
+    async def set_inputs(self, values: dict[str, str | None]) -> Inputs | None:
+        """The new revision; None where Install has only just started and says so."""
+        try:
+            inputs: Inputs = await self.entity.execute_update(
+                "set_inputs", {"values": values}, result_type=Inputs
+            )
+        except WorkflowUpdateFailedError as error:
+            assert "again" in str(error.cause), f"says what to do next: {error.cause}"
+            return None
+        return inputs
 
     async def deploy(self, release: str = RELEASE) -> Handle:
         """By the update on Install."""

@@ -27,7 +27,7 @@ CASES = [
 ]  # fmt: skip
 
 
-def arguments(good: dict[str, Any], case: str) -> list[Any]:
+def arguments(good: dict[str, Any], case: str) -> list[Any]:  # noqa: PLR0911 - one per case
     first = next(iter(good))
     match case:
         case "unknown key":
@@ -76,7 +76,8 @@ async def test_a_workflow_fails_at_once(client: Client, type: str, case: str) ->
 
 @pytest.mark.parametrize("type", ["deploy", "No", "Install2"])
 async def test_an_unknown_workflow_type_says_which_there_are(client: Client, type: str) -> None:
-    for args in ([], [{}], [1, 2]):
+    several: list[list[Any]] = [[], [{}], [1, 2]]
+    for args in several:
         run = await client.start_workflow(
             type, args=args, id=f"unknown/{type}/{len(args)}", task_queue="control"
         )
@@ -96,7 +97,11 @@ async def test_an_unknown_workflow_type_says_which_there_are(client: Client, typ
     ],
 )
 async def test_a_run_is_named_after_its_owner(client: Client, type: str, right: str) -> None:
-    for wrong in (f"{type}-1", f"other/{type}/acme", right.replace("acme", "b").replace("shop", "b")):
+    for wrong in (
+        f"{type}-1",
+        f"other/{type}/acme",
+        right.replace("acme", "b").replace("shop", "b"),
+    ):
         run = await client.start_workflow(type, GOOD[type], id=wrong, task_queue="control")
         error = await failure(run)
         assert error.type == "BadInput"
@@ -107,8 +112,8 @@ async def test_a_run_is_named_after_its_owner(client: Client, type: str, right: 
 @pytest.mark.parametrize("case", CASES)
 async def test_an_update_is_refused_at_once(site: Site, case: str) -> None:
     await site.begin()
-    await until(lambda: site.status())
-    updates = {
+    await until(site.status)
+    updates: dict[str, dict[str, Any]] = {
         "deploy": {"release": RELEASE},
         "act": {"action": "health"},
         "set_inputs": {"values": {}},
@@ -122,7 +127,8 @@ async def test_an_update_on_a_deploy_is_refused_at_once(site: Site, case: str) -
     await site.begin()
     run = await site.deploy()
     plan = await asked(run, "net")
-    await refused(run, dict.fromkeys(("approve", "deny", "view"), {"digest": plan.digest}), case)
+    updates = {name: {"digest": plan.digest} for name in ("approve", "deny", "view")}
+    await refused(run, updates, case)
     await asked(run, "net")
     await run.terminate("a test")
 
@@ -140,7 +146,7 @@ async def refused(run: Handle, updates: dict[str, dict[str, Any]], case: str) ->
 
 async def test_an_unknown_update_is_refused(site: Site) -> None:
     await site.begin()
-    await until(lambda: site.status())
+    await until(site.status)
     with pytest.raises(WorkflowUpdateFailedError) as caught:
         await site.entity.execute_update("deplyo", {"release": RELEASE})
     assert "deplyo" in str(caught.value.cause)
@@ -155,7 +161,7 @@ async def test_a_malformed_signal_does_not_stop_the_install(
     site: Site, signal: str, case: str
 ) -> None:
     await site.begin()
-    await until(lambda: site.status())
+    await until(site.status)
     run_id = "0198c0de-0000-7000-8000-000000000000"
     good = {"workflow_id": "deploy/nobody/1", "run_id": run_id, "turn": None}
     args = [good | {"run_id": "1"}] if case == "no run id" else arguments(good, case)

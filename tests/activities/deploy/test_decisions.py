@@ -1,0 +1,195 @@
+"""What a deploy does with each component, and why."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import create_model
+
+from activities.deploy.decisions import Target, decide
+from activities.deploy.fingerprints import component_fingerprint, input_fingerprints
+from apps.config import AppConfig, Metadata, TerraformComponent
+from apps.graph import Graph
+from apps.sensitivity import Sensitive
+from contracts.deploys import Decision
+from store.install_state import ComponentRecord
+
+KEY = b"k" * 32
+RELEASE = "sha256:" + "2" * 64
+BEFORE = "sha256:" + "1" * 64
+
+
+def component(name: str, *dependencies: str, **more: Any) -> TerraformComponent:
+    return TerraformComponent.model_validate(
+        {
+            "type": "terraform_module", "name": name, "terraform_version": "1.11",
+            "public_repo": {"repo": ".", "directory": "m"}, "dependencies": dependencies,
+        }
+        | more
+    )  # fmt: skip
+
+
+NET = component("net", vars={"zone": "{{ .nuon.inputs.inputs.zone }}"})
+DB = component("db", vars={"net": "{{ .nuon.components.net.outputs.id }}"})
+API = component("api", "db", env_vars={"KEY": "{{ .nuon.inputs.inputs.license }}"})
+
+
+def target(*components: TerraformComponent, **more: Any) -> Target:
+    found = Target(
+        release=RELEASE,
+        config=AppConfig(metadata=Metadata(version="v2"), components=list(components)),
+        artifacts={one.name: f"artifact of {one.name}" for one in components},
+        inputs={"zone": "a", "license": Sensitive("hunter2"), "unused": "x"},
+        deployed={},
+        key=KEY,
+    )
+    return replace(found, **more)
+
+
+def done(over: Target) -> dict[str, ComponentRecord]:
+    """The records that a deploy of the target leaves."""
+    graph = Graph(over.config)
+    return {
+        one.name: ComponentRecord(
+            component=one.name,
+            type=one.type,
+            status="done",
+            app="shop",
+            release=BEFORE,
+            artifact=over.artifacts[one.name],
+            config=component_fingerprint(one),
+            inputs=input_fingerprints(graph, one.name, over.inputs, KEY),
+            dependencies=graph.dependencies(one.name),
+        )
+        for one in over.config.components
+    }
+
+
+ALL = target(API, DB, NET)
+DEPLOYED = done(ALL)
+
+
+def by_name(over: Target) -> dict[str, Decision]:
+    return {one.component: one for one in decide(over)}
+
+
+def planned(over: Target) -> dict[str, str]:
+    """The reason of each component that is planned."""
+    return {name: one.reason for name, one in by_name(over).items() if one.verb == "plan"}
+
+
+def changed(name: str, **fields: Any) -> dict[str, ComponentRecord]:
+    return {**DEPLOYED, name: DEPLOYED[name].model_copy(update=fields)}
+
+
+def test_all_are_planned_at_first_along_the_graph() -> None:
+    found = decide(ALL)
+    assert [one.component for one in found] == ["net", "db", "api"]
+    assert {one.verb for one in found} == {"plan"}
+    assert {one.reason for one in found} == {"it is not deployed yet"}
+    assert {one.release for one in found} == {RELEASE}
+    assert {one.component: one.after for one in found} == {"net": [], "db": ["net"], "api": ["db"]}
+
+
+def test_nothing_is_planned_when_nothing_changed() -> None:
+    found = decide(replace(ALL, deployed=DEPLOYED))
+    assert {one.verb for one in found} == {"skip"}
+    assert all(one.reason for one in found)
+
+
+@pytest.mark.parametrize(
+    ("deployed", "reason"),
+    [
+        ({n: r for n, r in DEPLOYED.items() if n != "db"}, "it is not deployed yet"),
+        (changed("db", status="applying"), "its last apply did not end well"),
+        (changed("db", artifact="another"), "its artifact changed"),
+        (changed("db", config="another"), "its config changed"),
+    ],
+)
+def test_each_reason(deployed: dict[str, ComponentRecord], reason: str) -> None:
+    assert planned(replace(ALL, deployed=deployed)) == {"db": reason}
+
+
+def test_a_changed_input_plans_those_that_read_it() -> None:
+    for name, value, reader in (("zone", "b", "net"), ("license", Sensitive("other"), "api")):
+        over = replace(ALL, deployed=DEPLOYED, inputs={**ALL.inputs, name: value})
+        assert planned(over) == {reader: f"the input {name} changed"}
+    unused = replace(ALL, deployed=DEPLOYED, inputs={**ALL.inputs, "unused": "y"})
+    assert planned(unused) == {}
+
+
+def test_an_input_that_became_sensitive_with_the_same_value_changes_nothing() -> None:
+    over = replace(ALL, deployed=DEPLOYED, inputs={**ALL.inputs, "zone": Sensitive("a")})
+    assert planned(over) == {}
+
+
+def test_records_do_not_hold_what_an_input_was() -> None:
+    assert "hunter2" not in "".join(one.model_dump_json() for one in DEPLOYED.values())
+    other_key = input_fingerprints(Graph(ALL.config), "api", ALL.inputs, b"l" * 32)
+    assert other_key != DEPLOYED["api"].inputs, "a plain hash could be guessed"
+
+
+def test_a_component_with_new_vars_has_another_config() -> None:
+    new = component("net", vars={"zone": "{{ .nuon.inputs.inputs.zone }}", "more": "1"})
+    over = replace(target(API, DB, new), deployed=DEPLOYED)
+    assert planned(over) == {"net": "its config changed"}
+
+
+def test_a_field_that_a_newer_version_adds_with_a_default_changes_nothing() -> None:
+    newer = create_model("Newer", __base__=TerraformComponent, drift=(str, "never"))
+    old, new = NET.model_dump(), newer.model_validate(NET.model_dump())
+    assert component_fingerprint(new) == component_fingerprint(NET)
+    set_ = newer.model_validate({**old, "drift": "daily"})
+    assert component_fingerprint(set_) != component_fingerprint(NET)
+
+
+def test_removed_components_wait_for_what_was_on_top_of_them() -> None:
+    over = replace(target(NET), deployed=DEPLOYED)
+    found = by_name(over)
+    assert found["net"].verb == "skip"
+    for name, after in (("db", ["api"]), ("api", [])):
+        assert found[name] == Decision(
+            component=name,
+            type="terraform_module",
+            verb="teardown",
+            reason="the release no longer has it",
+            release=BEFORE,
+            after=after,
+        )
+
+
+def test_a_removed_component_waits_for_one_that_stays_and_no_longer_needs_it() -> None:
+    alone = component("api")
+    found = by_name(replace(target(NET, alone), deployed=DEPLOYED))
+    assert found["api"].verb == "plan"
+    assert found["db"].after == ["api"], "the new api must be off it first"
+    assert found["api"].after == []
+
+
+def test_everything_removed_is_torn_down_in_the_reverse_of_the_graph() -> None:
+    found = by_name(replace(target(), deployed=DEPLOYED))
+    assert {name: one.after for name, one in found.items()} == {
+        "api": [], "db": ["api"], "net": ["db"],
+    }  # fmt: skip
+
+
+def test_decisions_never_wait_for_each_other_in_a_circle() -> None:
+    """The new release turns a dependency around, and drops one of the two."""
+    turned = component("net", "new")
+    over = replace(target(turned, component("new")), deployed=DEPLOYED)
+    found = by_name(over)
+    waits = {name: set(one.after) & found.keys() for name, one in found.items()}
+    while waits:
+        free = {name for name, after in waits.items() if not after & waits.keys()}
+        assert free, f"each waits for another: {waits}"
+        waits = {name: after for name, after in waits.items() if name not in free}
+
+
+def test_decisions_wait_only_for_what_has_a_decision() -> None:
+    for over in (
+        ALL,
+        replace(target(NET), deployed=DEPLOYED),
+        replace(target(), deployed=DEPLOYED),
+    ):
+        found = by_name(over)
+        assert all(set(one.after) <= found.keys() for one in found.values())

@@ -1,0 +1,168 @@
+"""What a plan would do, and the digest that an approval binds to."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from terraform_plans import NAMES, change, changes, objects, plan
+
+from activities.terraform.changes import Changes, read_changes
+from contracts.deploys import ChangeCounts
+from contracts.errors import EngineFailed
+
+KEY = b"k" * 32
+WHOSE = {"install": "acme", "component": "net", "verb": "apply"}
+
+
+@pytest.mark.parametrize(
+    ("name", "verbs", "counts"),
+    [
+        ("create", {"db": "create", "net": "create"}, ChangeCounts(create=2, outputs=3)),
+        ("update", {"db": "update", "net": "update"}, ChangeCounts(update=2, outputs=2)),
+        ("replace", {"db": "replace", "net": "update"},
+         ChangeCounts(update=1, replace=1, outputs=2)),
+        ("replace_before_destroy", {"app": "replace"}, ChangeCounts(replace=1)),
+        ("tainted", {"db": "replace"}, ChangeCounts(replace=1, outputs=1)),
+        ("delete", {"db": "delete", "net": "delete"}, ChangeCounts(delete=2, outputs=3)),
+        ("deposed", {"app": "delete"}, ChangeCounts(delete=1)),
+        ("moved", {"network": "move"}, ChangeCounts(update=1)),
+        ("import", {"network": "move", "old": "import"}, ChangeCounts(create=1, update=1)),
+        ("forget", {'each["a"]': "delete", 'each["b"]': "delete", "gone": "forget"},
+         ChangeCounts(delete=3)),
+        ("output_only", {}, ChangeCounts(outputs=1)),
+        ("no_changes", {}, ChangeCounts()),
+    ],
+)  # fmt: skip
+def test_what_terraform_prints_is_understood(
+    name: str, verbs: dict[str, str], counts: ChangeCounts
+) -> None:
+    found = changes(name)
+    assert {one.address.partition(".")[2]: one.verb for one in found.objects} == verbs
+    assert found.counts() == counts
+    assert found.empty == (name == "no_changes")
+
+
+def test_the_particulars_are_read() -> None:
+    [deposed] = changes("deposed").objects
+    assert (deposed.deposed, deposed.after) == ("1149ce61", None)
+    [moved] = changes("moved").objects
+    assert moved.previous_address == "terraform_data.net"
+    imported = changes("import").objects[1]
+    assert imported.importing == '{"id": "5d0c0e3a-1111-2222-3333-444444444444"}'
+    [tainted] = changes("tainted").objects
+    assert tainted.reason == "replace_because_tainted"
+    nested = changes("nested").objects[0]
+    assert nested.unknown == {"id": True, "input": {"deep": [{"id": True}]}, "output": True}
+    assert nested.after_sensitive == {"input": {"deep": [{"secret": True}]}, "output": {}}
+    [_, password, _] = changes("create").outputs
+    assert (password.address, password.after_sensitive) == ("password", True)
+
+
+def test_reading_data_again_changes_nothing() -> None:
+    entry = {"address": "data.x.y", "change": {"actions": ["read"], "after_unknown": {"a": True}}}
+    assert read_changes(json.dumps({"resource_changes": [entry]}).encode()).empty
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"", b"{", b"[]", b'"x"', b'{"resource_changes": [{}]}', b'{"resource_changes": 1}',
+        b'{"resource_changes": [{"address": "a", "change": {}}]}', b'{"output_changes": {"a": 1}}',
+        b"\xff",
+    ],
+)  # fmt: skip
+def test_what_is_no_plan_is_an_engine_failure(text: bytes) -> None:
+    with pytest.raises(EngineFailed, match="terraform show -json"):
+        read_changes(text)
+
+
+def digest(found: Changes, key: bytes = KEY, **whose: str) -> str:
+    return found.digest(key, **WHOSE | whose)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_order_of_the_json_does_not_matter(name: str) -> None:
+    document = json.loads(plan(name))
+    document["timestamp"] = "2030-01-01T00:00:00Z"
+    document["resource_changes"].reverse()
+    turned = json.dumps(_reversed_keys(document)).encode()
+    assert digest(read_changes(turned)) == digest(changes(name))
+
+
+def _reversed_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _reversed_keys(value[key]) for key in reversed(value)}
+    return [_reversed_keys(one) for one in value] if isinstance(value, list) else value
+
+
+def test_every_plan_has_its_own_digest() -> None:
+    assert len({digest(changes(name)) for name in NAMES}) == len(NAMES)
+
+
+def test_it_is_bound_to_key_install_component_and_verb() -> None:
+    found = changes("create")
+    others = [
+        digest(found),
+        digest(found, b"l" * 32),
+        digest(found, install="other"),
+        digest(found, component="other"),
+        digest(found, verb="teardown"),
+    ]
+    assert len(set(others)) == len(others)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"address": "terraform_data.two"},
+        {"actions": ("update",)},
+        {"actions": ("create", "delete")},
+        {"actions": ("delete", "create")},
+        {"before": {"size": "small"}},
+        {"after": {"size": "large"}},
+        {"after": {"size": None}},
+        {"after": None},
+        {"unknown": {"id": True}},
+        {"unknown": {"id": True, "output": True}},
+        {"deposed": "1149ce61"},
+        {"previous_address": "terraform_data.old"},
+        {"importing": '{"id": "1"}'},
+    ],
+)
+def test_each_field_of_a_change_counts(field: dict[str, Any]) -> None:
+    one = change(after={"size": "small"})
+    assert digest(objects(replace(one, **field))) != digest(objects(one))
+    output = Changes((), (one,))
+    assert digest(Changes((), (replace(one, **field),))) != digest(output)
+    assert digest(output) != digest(objects(one)), "an object is no output"
+
+
+def test_one_change_more_counts() -> None:
+    one, two = change(), change(address="terraform_data.two")
+    assert len({digest(objects(*found)) for found in ([], [one], [one, two], [two])}) == 4
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(JSON, JSON)
+def test_values_that_differ_as_json_have_different_digests(one: object, other: object) -> None:
+    same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    digests = {digest(objects(change(after=value))) for value in (one, other)}
+    assert (len(digests) == 1) == same
+
+
+def test_a_digest_cannot_be_guessed_from_the_value_alone() -> None:
+    assert digest(objects(change(after={"pin": "1234"}))).startswith("sha256:")
+    assert digest(objects(change(after={"pin": "1234"})), b"") != digest(
+        objects(change(after={"pin": "1234"}))
+    )

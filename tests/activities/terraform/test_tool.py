@@ -1,0 +1,104 @@
+"""Which Terraform is used, and which versions will do."""
+
+from pathlib import Path
+
+import pytest
+
+from activities.terraform.tool import TerraformTool, environment, find_terraform
+from contracts.errors import BadConfig, EngineFailed, ToolMissing
+
+
+def tool(version: str, name: str = "terraform") -> TerraformTool:
+    return TerraformTool(Path("/bin/terraform"), name, version, "linux_amd64")
+
+
+@pytest.mark.parametrize(
+    ("here", "minimum"),
+    [
+        ("1.11.4", "1.11.4"), ("1.11.4", "1.11"), ("1.11.4", "1"), ("1.11.4", "v1.5.7"),
+        ("1.11.4", "1.9.9"), ("1.12.0", "1.11.4"), ("1.12.0-rc1", "1.11"), ("1.11.4+dev", "1.11.4"),
+        ("1.11.0", "1.11"),
+    ],
+)  # fmt: skip
+def test_a_newer_one_within_the_major_version_will_do(here: str, minimum: str) -> None:
+    tool(here).require(minimum, "net")
+
+
+@pytest.mark.parametrize(
+    ("here", "minimum"),
+    [("1.11.4", "1.11.5"), ("1.9.9", "1.11"), ("1.11.4", "2.0"), ("2.0.0", "1.11"), ("1.4", "1.5")],
+)
+def test_an_older_one_or_another_major_version_will_not(here: str, minimum: str) -> None:
+    with pytest.raises(BadConfig) as caught:
+        tool(here).require(minimum, "net")
+    for word in ("net", here, minimum, "terraform_version"):
+        assert word in caught.value.message
+
+
+def test_versions_of_opentofu_are_its_own() -> None:
+    tool("1.8.0", "tofu").require("1.11", "net")
+
+
+def test_identity_tells_name_version_and_platform() -> None:
+    assert tool("1.11.4").identity == "terraform 1.11.4 linux_amd64"
+
+
+def script(folder: Path, name: str, body: str) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o700)
+
+
+ANSWER = """echo '{"terraform_version": "1.11.4", "platform": "linux_amd64"}'"""
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def test_terraform_is_taken_before_tofu(path: Path) -> None:
+    script(path, "tofu", ANSWER)
+    assert find_terraform().name == "tofu"
+    script(path, "terraform", ANSWER)
+    found = find_terraform()
+    assert (found.name, found.version, found.path) == ("terraform", "1.11.4", path / "terraform")
+
+
+def test_none_says_where_to_get_it(path: Path) -> None:
+    with pytest.raises(ToolMissing, match="put `terraform`"):
+        find_terraform()
+
+
+@pytest.mark.parametrize("body", ["exit 1", "echo no", "echo '{}'", "echo '[]'"])
+def test_one_that_tells_no_version_is_named(path: Path, body: str) -> None:
+    script(path, "terraform", body)
+    with pytest.raises(EngineFailed, match="does not tell a version"):
+        find_terraform()
+
+
+def test_the_environment_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
+    monkeypatch.setenv("TF_VAR_size", "hunter2")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy")
+    monkeypatch.delenv("TF_CLI_CONFIG_FILE", raising=False)
+    found = environment(tmp_path, tmp_path / "home", {"EXTRA": "1", "TZ": "UTC"})
+    assert "hunter2" not in found.values()
+    assert found["HTTPS_PROXY"] == "http://proxy"
+    assert (found["EXTRA"], found["TZ"]) == ("1", "UTC")
+    assert found["TF_INPUT"] == "0"
+    assert Path(found["TF_CLI_CONFIG_FILE"]).read_text() == "disable_checkpoint = true\n"
+
+
+def test_the_operators_cli_config_is_taken_where_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = tmp_path / "their.rc"
+    monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(theirs))
+    ours = environment(tmp_path, tmp_path, {})["TF_CLI_CONFIG_FILE"]
+    assert ours != str(theirs), "Terraform fails on one that is missing"
+    theirs.write_text("")
+    assert environment(tmp_path, tmp_path, {})["TF_CLI_CONFIG_FILE"] == str(theirs)

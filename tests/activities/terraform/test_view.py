@@ -1,0 +1,162 @@
+"""The plan view: an approver sees every change, and nothing that is sensitive."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from terraform_plans import NAMES, SECRET, change, changes, objects
+
+from activities.masking import MASK, Mask
+from activities.terraform import view
+from activities.terraform.changes import Changes
+from activities.terraform.view import PAGE_BYTES, pages, render_view
+
+NOTHING = Mask.of([])
+
+
+def lines(found: Changes, mask: Mask = NOTHING) -> list[str]:
+    return [line.strip() for line in render_view("net", "apply", found, mask).splitlines()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_terraform_marks_is_never_shown(name: str) -> None:
+    """Nor where it does not mark it: a computed attribute may hold what an argument marks."""
+    text = render_view("net", "apply", changes(name), NOTHING)
+    assert SECRET not in text
+    assert "other-secret" not in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_object_and_output_that_changes_is_named(name: str) -> None:
+    text = render_view("net", "apply", changes(name), NOTHING)
+    for one in (*changes(name).objects, *changes(name).outputs):
+        assert one.address in text
+
+
+def test_a_heading_and_the_changed_attributes_alone() -> None:
+    shown = lines(changes("replace"))
+    assert shown[0] == "apply net: 0 to create, 1 to update, 1 to replace, 0 to delete, 2 outputs"
+    assert "-/+ terraform_data.db (replace because cannot update)" in shown
+    assert '~ triggers_replace = ["small"] -> ["large"]' in shown
+    assert any(line.startswith("~ id = ") and "-> (known after apply)" in line for line in shown)
+    assert "outputs" in shown
+    assert '~ size = "small" -> (known after apply)' in shown
+    unchanged = change("update", before={"a": 1, "b": 2}, after={"a": 1, "b": 3})
+    assert [line for line in lines(objects(unchanged)) if "=" in line] == ["~ b = 2 -> 3"]
+
+
+def test_creates_and_deletes_have_one_side() -> None:
+    assert "+ id = (known after apply)" in lines(changes("create"))
+    assert all("->" not in line for line in lines(changes("create")))
+    deleted = [line for line in lines(changes("delete")) if "=" in line]
+    assert all(line.startswith("-") for line in deleted)
+    assert any("triggers_replace" in line for line in deleted)
+
+
+def test_moves_imports_and_deposed_objects_are_told() -> None:
+    assert "-> terraform_data.network (was terraform_data.net)" in lines(changes("moved"))
+    assert "<- terraform_data.old" in "\n".join(lines(changes("import")))
+    assert "5d0c0e3a-1111-2222-3333-444444444444" in "\n".join(lines(changes("import")))
+    assert "- terraform_data.app (deposed 1149ce61)" in lines(changes("deposed"))
+    assert "x terraform_data.gone (delete because no resource config)" in lines(changes("forget"))
+
+
+def test_what_is_unknown_within_a_value_is_told_in_its_place() -> None:
+    [line] = [one for one in lines(changes("nested")) if '"plain": "a"' in one]
+    shown = json.loads(line.partition(" = ")[2])
+    assert shown == {"deep": [{"id": "(known after apply)", "secret": MASK}], "plain": "a"}
+
+
+@pytest.mark.parametrize("mark", [True, {"a": True}, {"a": {"deep": True}}, {"a": [True]}])
+def test_marks_of_any_shape(mark: object) -> None:
+    value = {"a": [SECRET] if mark == {"a": [True]} else {"deep": SECRET}}
+    for actions, sides in (
+        ("create", {"after": value, "after_sensitive": mark}),
+        ("delete", {"before": value, "before_sensitive": mark}),
+        ("update", {"before": value, "before_sensitive": mark, "after": {"a": 1}}),
+        ("update", {"after": value, "after_sensitive": mark, "before": {"a": 1}}),
+    ):
+        text = "\n".join(lines(objects(change(actions, **sides))))
+        assert SECRET not in text
+        assert MASK in text
+
+
+def test_a_mark_on_what_is_partly_unknown() -> None:
+    one = change(
+        after={"a": [{"x": SECRET}]},
+        unknown={"a": [{"id": True}, True]},
+        after_sensitive={"a": [{"x": True, "id": True}, True]},
+    )
+    text = "\n".join(lines(objects(one)))
+    assert SECRET not in text
+    assert "a = " in text
+
+
+SECRETS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=4)
+
+
+@given(SECRETS)
+def test_what_the_mask_knows_is_never_shown(secret: str) -> None:
+    mask = Mask.of([secret])
+    one = change(
+        "update",
+        address=f'x.y["{secret}"]',
+        before={"a": secret, "b": [f"x {secret} y"], "c": {secret: 1}},
+        after={"a": f"{secret}{secret}", "b": {"n": [secret]}, "c": json.dumps({"k": secret})},
+    )
+    output = change("update", address="out", before=secret, after=[secret], unknown=False)
+    text = render_view("net", "apply", Changes((one,), (output,)), mask)
+    rest = render_view("net", "apply", Changes((), ()), NOTHING) + MASK
+    if secret not in rest and json.dumps(secret)[1:-1] not in rest:
+        frame = _frame()
+        assert text.count(secret) <= frame.count(secret)
+    assert MASK in text
+
+
+def _frame() -> str:
+    """What the view would be if every secret was the mask already: what no secret put there."""
+    one = change(
+        "update",
+        address=f'x.y["{MASK}"]',
+        before={"a": MASK, "b": [f"x {MASK} y"], "c": {MASK: 1}},
+        after={"a": f"{MASK}{MASK}", "b": {"n": [MASK]}, "c": json.dumps({"k": MASK})},
+    )
+    output = change("update", address="out", before=MASK, after=[MASK], unknown=False)
+    return render_view("net", "apply", Changes((one,), (output,)), NOTHING)
+
+
+def test_a_value_that_is_cut_is_masked_before() -> None:
+    secret = "0123456789" * 3
+    for lead in range(4060, 4100):
+        one = change(after={"a": "x" * lead + secret})
+        text = "\n".join(lines(objects(one), Mask.of([secret])))
+        assert "01234567" not in text
+        assert "characters)" in text or len(text) < 4300
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=8)))
+@settings(max_examples=200)
+def test_pages_are_lossless_small_and_end_with_lines(texts: list[str]) -> None:
+    text = "".join(f"{one}\n" for one in texts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(view, "PAGE_BYTES", 40)
+        found = pages(text)
+    assert "".join(found) == text
+    assert all(len(page.encode()) <= 40 for page in found)
+    assert all(page.splitlines(keepends=True)[-1] != page.splitlines()[-1] for page in found[:-1])
+    assert all(found) or found == [""]
+
+
+def test_no_page_of_a_large_plan_is_larger_than_a_payload() -> None:
+    wide = {f"name{n}": "ü" * 10_000 for n in range(60)}
+    big = objects(*(change(address=f"x.{n}", after=wide) for n in range(4)))
+    found = pages(render_view("net", "apply", big, NOTHING))
+    assert len(found) > 1
+    assert max(len(page.encode()) for page in found) <= PAGE_BYTES
+    assert "".join(found).count("+ x.") == 4
+
+
+def test_a_small_plan_is_one_page() -> None:
+    text = render_view("net", "apply", changes("create"), NOTHING)
+    assert pages(text) == [text]

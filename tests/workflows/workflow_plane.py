@@ -1,0 +1,59 @@
+"""A Temporal server and a control worker, in the test's own process."""
+
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from temporalio.client import Client
+from temporalio.common import SearchAttributeKey
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+from workflow_site import FakeReleases
+
+from activities.boundary import Boundary
+from activities.installs.runs import InstallRuns
+from contracts.names import CONTROL_QUEUE, SEARCH_ATTRIBUTES
+from wire.arguments import ArgumentCount
+from wire.conversion import data_converter
+from workers.control import SANDBOX, WORKFLOWS
+
+FAST = {
+    "history.transferProcessorMaxPollRPS": "1000",
+    "matching.numTaskqueueReadPartitions": "1",
+    "matching.numTaskqueueWritePartitions": "1",
+}
+
+
+@asynccontextmanager
+async def temporal(more: Mapping[str, str] | None = None) -> AsyncIterator[Client]:
+    """The development server, as the package beside this Python brings it."""
+    settings = {**FAST, **(more or {})}
+    async with await WorkflowEnvironment.start_local(
+        namespace="dev",
+        data_converter=data_converter,
+        search_attributes=[SearchAttributeKey.for_keyword(name) for name in SEARCH_ATTRIBUTES],
+        dev_server_existing_path=str(Path(sys.executable).with_name("temporal")),
+        dev_server_log_level="error",
+        dev_server_extra_args=[
+            word
+            for name, value in settings.items()
+            for word in ("--dynamic-config-value", f"{name}={value}")
+        ],
+    ) as environment:
+        yield environment.client
+
+
+@asynccontextmanager
+async def controlling(client: Client, releases: FakeReleases) -> AsyncIterator[None]:
+    """A control worker: all of it is real but the registry."""
+    runs = InstallRuns(client)
+    async with Worker(
+        client,
+        task_queue=CONTROL_QUEUE,
+        workflows=WORKFLOWS,
+        workflow_runner=SANDBOX,
+        activities=[runs.open_runs, runs.watch_run, releases.read],
+        interceptors=[ArgumentCount(), Boundary()],
+    ):
+        yield
