@@ -63,6 +63,10 @@ class ComponentRecord(_Record):
     """Digest of its part of the app config."""
     inputs: dict[str, str] = Field(default_factory=dict)
     """A keyed digest of each input that it refers to."""
+    generation: str = ""
+    """The operation whose apply was the last to begin: another one may have changed the outputs."""
+    built_on: dict[str, str] = Field(default_factory=dict)
+    """The generation of each dependency when this component's variables were rendered."""
     dependencies: list[str] = Field(default_factory=list)
     var_name: str | None = None
     outputs: dict[str, Output] = Field(default_factory=dict)

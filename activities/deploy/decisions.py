@@ -59,11 +59,19 @@ def _why_plan(name: str, graph: Graph, target: Target) -> str | None:
         return "its artifact changed"
     if record.config != component_fingerprint(component):
         return "its config changed"
+    moved = [n for n, built_on in record.built_on.items() if _generation(n, target) != built_on]
+    if moved:
+        return f"{', '.join(sorted(moved))} changed since"
     inputs = input_fingerprints(graph, name, target.inputs, target.key)
     changed = sorted(key for key, value in inputs.items() if record.inputs.get(key) != value)
     if changed:
         return f"the input {', '.join(changed)} changed"
     return None
+
+
+def _generation(name: str, target: Target) -> str | None:
+    deployed = target.deployed.get(name)
+    return deployed.generation if deployed else None
 
 
 def _removed(record: ComponentRecord, target: Target) -> Decision:

@@ -62,6 +62,9 @@ def _record(
     config = workplace.releases.config(input.app, input.release)
     graph = Graph(config)
     key = workplace.state.digest_key()
+    deployed = workplace.state.components()
+    before = deployed.get(input.component)
+    dependencies = graph.dependencies(input.component)
     return ComponentRecord(
         component=input.component,
         type=space.component.type,
@@ -71,7 +74,9 @@ def _record(
         artifact=space.artifact,
         config=component_fingerprint(space.component),
         inputs=input_fingerprints(graph, input.component, workplace.state.inputs(config), key),
-        dependencies=graph.dependencies(input.component),
+        generation=input.key if applying or before is None else before.generation,
+        built_on={name: deployed[name].generation for name in dependencies if name in deployed},
+        dependencies=dependencies,
         var_name=space.component.var_name,
         outputs=outputs,
     )

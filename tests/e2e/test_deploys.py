@@ -119,3 +119,25 @@ def test_the_worker_waits_for_a_control_plane_that_is_not_there(site: Site, tmp_
     assert "Connection refused" in lonely.log.read_text()
     lonely.terminate()
     assert lonely.wait() == 0
+
+
+def test_a_change_that_a_dependent_missed_is_not_forgotten(site: Site) -> None:
+    reads = 'resource "terraform_data" "reads" { input = var.from_aa }\n'
+    bb = Component("bb", needs=["aa"], extra=reads)
+    release = site.build([Component("aa", seconds=0), bb])
+    site.begin(release)
+    first = site.deploy(release)
+    site.approve_all(first, 2)
+    site.completed(first)
+
+    changed = site.build([Component("aa", seconds=0, version="2"), bb])
+    run = site.deploy(changed)
+    assert site.plane.approve_one(run)["component"] == "aa"
+    plan = until(lambda: site.plane.waiting_plans(run), "the plan of bb")[0]
+    assert plan["component"] == "bb"
+    site.plane.update(run, "deny", {"digest": plan["digest"]})
+    assert site.result(run)["status"] == "FAILED"
+
+    again = site.deploy(changed)
+    assert site.plane.approve_one(again)["component"] == "bb"
+    assert site.outcomes(again) == {"aa": "skipped", "bb": "applied"}
