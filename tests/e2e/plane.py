@@ -229,11 +229,12 @@ class InstallWorker:
         self.process: subprocess.Popen[bytes] | None = None
         self.starts = 0
 
-    def start(self) -> None:
+    def start(self, **environment: str) -> None:
         self.starts += 1
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [BIN / "exclave-worker", self.enrolment],
+                env={**os.environ, **environment},
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,

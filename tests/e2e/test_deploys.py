@@ -141,3 +141,15 @@ def test_a_change_that_a_dependent_missed_is_not_forgotten(site: Site) -> None:
     again = site.deploy(changed)
     assert site.plane.approve_one(again)["component"] == "bb"
     assert site.outcomes(again) == {"aa": "skipped", "bb": "applied"}
+
+
+def test_a_missing_tool_is_one_sentence(site: Site) -> None:
+    site.worker.stop()
+    site.worker.start(PATH="/nowhere")
+    release = site.build([ROOT])
+    site.begin(release)
+    answer = site.result(site.deploy(release))
+    assert answer["status"] == "FAILED"
+    assert "root failed: ToolMissing: Terraform is not installed on this worker" in str(answer)
+    status = site.plane.query(f"install/{site.install}", "status")
+    assert status["worker"]["description"]["tools"] in ({}, None)

@@ -1,0 +1,50 @@
+"""The house itself: rooms, names, the lock."""
+
+import re
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+ROOMS: list[str] = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+BESIDE = {"tests", "examples", "bench", "docs", "requirements"}
+
+
+def test_every_folder_is_a_room_or_stands_beside_them() -> None:
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."}
+    assert folders - {"__pycache__", "dist", "build"} - BESIDE == set(ROOMS)
+    assert PROJECT["tool"]["importlinter"]["root_packages"] == ROOMS
+
+
+def test_every_room_says_what_it_is_for() -> None:
+    for room in ROOMS:
+        assert (ROOT / room / "__init__.py").read_text().startswith('"""'), room
+
+
+def test_no_other_distribution_owns_a_room() -> None:
+    """Rooms are top-level packages: another one of the same name would shadow ours."""
+    owners = packages_distributions()
+    taken = {room: set(owners.get(room, [])) - {"exclave"} for room in ROOMS}
+    assert {room: others for room, others in taken.items() if others} == {}
+
+
+def test_tests_mirror_the_rooms() -> None:
+    folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
+    assert folders - {"__pycache__"} == {*ROOMS, "e2e"}
+
+
+def test_the_lock_has_hashes_and_names_no_host() -> None:
+    for lock in (ROOT / "requirements").glob("*.lock"):
+        text = lock.read_text()
+        pinned = re.findall(r"^[a-z0-9][a-z0-9._-]*==", text, re.MULTILINE | re.IGNORECASE)
+        assert len(pinned) > 10, lock
+        assert text.count("--hash=sha256:") >= len(pinned), lock
+        assert "://" not in text, lock
+
+
+def test_everything_that_is_needed_is_locked() -> None:
+    locked = (ROOT / "requirements" / "runtime.lock").read_text().lower()
+    for requirement in PROJECT["project"]["dependencies"]:
+        name = re.split(r"[=<>!~\[; ]", requirement)[0].lower()
+        assert re.search(rf"^{re.escape(name)}==", locked, re.MULTILINE), name
