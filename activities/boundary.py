@@ -2,10 +2,12 @@
 
 A worker that lacks a feature which an input requires refuses it: doing the rest would be wrong in a
 way that nobody sees. An exception that is none of ours is a bug, and says so by its place in the
-code alone, since its own words may hold a secret.
+code alone, since its own words may hold a secret. A store that does not answer, a full disk or a
+file that cannot be read are none: they can be mended, and Temporal tries again until they are.
 """
 
 import logging
+import os
 import traceback
 from pathlib import Path
 from types import TracebackType
@@ -15,8 +17,9 @@ from temporalio.exceptions import ApplicationError
 from temporalio.exceptions import CancelledError as TemporalCancelledError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from contracts.errors import Bug, NotUnderstood, PolicyDenied
+from contracts.errors import Bug, NotUnderstood, PolicyDenied, Unreachable
 from contracts.messages import WorkerInput
+from store.interface import Conflict, StoreUnavailable
 
 _log = logging.getLogger(__name__)
 _ROOT = Path(__file__).resolve().parent.parent
@@ -54,9 +57,13 @@ class _Inbound(ActivityInboundInterceptor):
             # The message is written for people; causes and stacks are not, and would travel too.
             error.__cause__ = None
             raise error.with_traceback(None) from None
+        except (StoreUnavailable, Conflict) as error:
+            raise Unreachable(f"{error}. It is tried again until the store answers.") from None
+        except OSError as error:
+            _logged(error)
+            raise Unreachable(_what_to_mend(error)) from None
         except Exception as error:
-            place = _place(error.__traceback__)
-            _log.error("%s at %s\n%s", type(error).__name__, place, _frames(error))
+            place = _logged(error)
             raise Bug(
                 f"{type(error).__name__} at {place}: this is a fault of Exclave's own. The "
                 "worker's log has the rest."
@@ -74,6 +81,23 @@ class _Inbound(ActivityInboundInterceptor):
             raise PolicyDenied(
                 f"This worker belongs to the install {self._install!r}, not to {install!r}."
             )
+
+
+def _logged(error: Exception) -> str:
+    """Log where an error came from, without its words; returns the place."""
+    place = _place(error.__traceback__)
+    _log.error("%s at %s\n%s", type(error).__name__, place, _frames(error))
+    return place
+
+
+def _what_to_mend(error: OSError) -> str:
+    """The operating system's own words alone: of any others, nobody knows what is in them."""
+    reason = os.strerror(error.errno) if error.errno else type(error).__name__
+    where = error.filename or f"what {_place(error.__traceback__)} uses"
+    return (
+        f"The worker's machine cannot use {where}: {reason}. Free space or mend it there; it is "
+        "tried again until it works."
+    )
 
 
 def _place(trace: TracebackType | None) -> str:

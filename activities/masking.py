@@ -1,20 +1,28 @@
 """Masks values that must not leave the customer's side, in any text or JSON.
 
 Terraform masks what it knows to be sensitive. What it does not know (a secret that a template put
-into a variable which the module does not mark) is found here by its value: as it is, as JSON and
-HCL escape it, in base64, and line by line. A value that the module itself transformed (a hash, a
-changed case) cannot be found this way.
+into a variable which the module does not mark) is found here by its value: as it is, as JSON, HCL
+and URLs escape it, in base64, line by line, and broken over lines where it has spaces. A value that
+the module itself transformed (a hash, a changed case) cannot be found this way.
 """
 
 import base64
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from urllib.parse import quote, quote_plus
 
 MASK = "(sensitive)"
 
 _SHORTEST_IN_TEXT = 4
 """Shorter ones would mask half of every text; they are masked where they are a whole value."""
+
+_BETWEEN_WORDS = r"[\s│╷╵]+"
+"""Terraform breaks the lines of its diagnostics at spaces, and draws a border beside them."""
+
+_GO_JSON = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+"""What Go's JSON, so Terraform's `jsonencode`, escapes besides what everybody does."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +30,8 @@ class Mask:
     """Knows the secrets of one component; its repr hides them."""
 
     _whole: frozenset[str]
-    _within: tuple[str, ...]
+    _within: tuple[str | re.Pattern[str], ...]
+    """Text, or a pattern where it has spaces; looking for text is the faster of the two."""
 
     @staticmethod
     def of(secrets: Iterable[object]) -> "Mask":
@@ -30,7 +39,12 @@ class Mask:
         whole = {text for secret in secrets for text in _leaves(secret) if text}
         forms = {form for text in whole for form in _forms(text) if len(form) >= _SHORTEST_IN_TEXT}
         # Longest first: a secret within another must not leave the rest of it.
-        return Mask(frozenset(whole), tuple(sorted(forms, key=lambda form: (-len(form), form))))
+        ordered = sorted(forms, key=lambda form: (-len(form), form))
+        return Mask(frozenset(whole), tuple(_looked_for(form) for form in ordered))
+
+    def and_also(self, secrets: Iterable[object]) -> "Mask":
+        """A mask for these secrets too."""
+        return Mask.of([*self._whole, *secrets])
 
     def __repr__(self) -> str:
         return f"Mask({len(self._whole)} values)"
@@ -38,7 +52,7 @@ class Mask:
     def text(self, text: str) -> str:
         """The text with each secret replaced."""
         for form in self._within:
-            text = text.replace(form, MASK)
+            text = text.replace(form, MASK) if isinstance(form, str) else form.sub(MASK, text)
         return text
 
     def value(self, value: object) -> object:
@@ -65,11 +79,46 @@ def _leaves(value: object) -> Iterable[str]:
         yield str(value)
 
 
+def _looked_for(form: str) -> str | re.Pattern[str]:
+    words = form.split()
+    if len(words) < 2 or len("".join(words)) < _SHORTEST_IN_TEXT:
+        return form
+    return re.compile(_BETWEEN_WORDS.join(re.escape(word) for word in words))
+
+
 def _forms(text: str) -> Iterable[str]:
     """The ways in which tools print a value."""
     yield text
-    yield json.dumps(text)[1:-1]
-    yield json.dumps(text, ensure_ascii=False)[1:-1]
-    yield base64.b64encode(text.encode()).decode()
+    yield text.strip()
+    yield from _in_base64(text)
+    yield from _in_urls(text)
+    for escaped in {*_escaped(text)}:
+        yield escaped
+        # JSON within JSON: a policy document in an attribute, say.
+        yield from _escaped(escaped)
     if "\n" in text:
         yield from (line.strip() for line in text.splitlines())
+
+
+def _escaped(text: str) -> Iterable[str]:
+    """As JSON and HCL escape it."""
+    readable = json.dumps(text, ensure_ascii=False)[1:-1]
+    yield readable
+    yield json.dumps(text)[1:-1]
+    yield readable.translate(_GO_JSON)
+    yield readable.replace("${", "$${").replace("%{", "%%{")
+
+
+def _in_base64(text: str) -> Iterable[str]:
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        encoded = encode(text.encode()).decode()
+        yield encoded
+        yield encoded.rstrip("=")
+
+
+def _in_urls(text: str) -> Iterable[str]:
+    yield quote(text, safe="")
+    yield quote_plus(text)
+    # What Go leaves as it is in a path, and in a user's name and password.
+    yield quote(text, safe="$&+=:@")
+    yield quote(text, safe="$&+,;=")

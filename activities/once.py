@@ -22,13 +22,14 @@ R = TypeVar("R", bound=BaseModel)
 Say = Callable[[str], None]
 
 
-async def once(
+async def once(  # noqa: PLR0913 - each of them is asked for by its name
     workplace: Workplace,
     *,
     key: str,
     subject: str,
     result: type[R],
     body: Callable[[Operation, Say], Awaitable[R]],
+    check: Callable[[], Awaitable[None]] | None = None,
 ) -> R:
     """Run `body` as the operation of that key, or return what it came to before.
 
@@ -38,6 +39,8 @@ async def once(
         subject: What no two operations may touch at a time: a component, or an action.
         result: The model that is recorded.
         body: Does the work; its typed errors that are not retryable are recorded too.
+        check: Refuses what may not be done any more, once the subject is held: the wait for it may
+            have been long. What it raises is not recorded.
     """
     async with (
         heartbeating() as say,
@@ -45,6 +48,8 @@ async def once(
     ):
         recorded = operation.outcome()
         if recorded is None:
+            if check is not None:
+                await check()
             try:
                 value = await body(operation, say)
             except ExclaveError as error:

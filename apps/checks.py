@@ -5,6 +5,7 @@ from pathlib import Path
 
 from apps.config import AppConfig, Input, InputGroup, Metadata, TerraformComponent
 from apps.entities import Entities, Located
+from apps.environment import environment_problem
 from apps.files import Folder, resolve
 from apps.graph import (
     CycleError,
@@ -26,6 +27,7 @@ def check_entities(entities: Entities, folder: Folder, findings: Findings) -> No
     _check_names(entities, findings)
     _check_inputs(entities, findings)
     _check_dependencies(entities, findings)
+    _check_environments(entities, findings)
     modules = _read_modules(entities.components, folder.root, findings)
     for component in entities.components:
         module = modules.get(component.model.public_repo.directory)
@@ -81,7 +83,7 @@ def _check_inputs(entities: Entities, findings: Findings) -> None:
             message = f"there is no group `{group}`{did_you_mean(group, groups.known)}"
             findings.error(item.file, item.key("group"), message)
         text = default_text(item.model)
-        problem = type_problem(item.model, text) if text else None
+        problem = type_problem(item.model.type, text) if text else None
         if problem:
             findings.error(item.file, item.key("default"), f"{problem} (type {item.model.type})")
 
@@ -95,6 +97,17 @@ def _check_dependencies(entities: Entities, findings: Findings) -> None:
             if known.lacks(name):
                 message = f"there is no component `{name}`{did_you_mean(name, known.known)}"
                 findings.error(file, f"dependencies[{index}]", message)
+
+
+def _check_environments(entities: Entities, findings: Findings) -> None:
+    sets = [(c.file, "env_vars", c.model.env_vars) for c in entities.components]
+    sets += [(a.file, f"steps[{index}].env_vars", step.env_vars)
+             for a in entities.actions for index, step in enumerate(a.model.steps)]  # fmt: skip
+    for file, key, variables in sets:
+        for name in variables:
+            problem = environment_problem(name)
+            if problem:
+                findings.error(file, f"{key}.{name}", problem)
 
 
 def _read_modules(

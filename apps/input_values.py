@@ -63,9 +63,9 @@ def default_text(item: Input) -> str | None:
     return json.dumps(item.default, separators=(",", ":"), ensure_ascii=False)
 
 
-def type_problem(item: Input, text: str) -> str | None:
-    """Why `text` is no value of the input's type, without showing it; None if it is one."""
-    match item.type:
+def type_problem(kind: str, text: str) -> str | None:
+    """Why `text` is no value of an input of that type, without showing it; None if it is one."""
+    match kind:
         case "number":
             is_number = _NUMBER.fullmatch(text) and math.isfinite(float(text))
             return None if is_number else "must be a number"
@@ -84,7 +84,7 @@ def _problem(item: Input, value: str | None) -> str | None:
         return "is required and has no value" if item.required else None
     if value == "" and not item.required:
         return None
-    return type_problem(item, value)
+    return type_problem(item.type, value)
 
 
 def _json_problem(text: str) -> str | None:

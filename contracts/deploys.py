@@ -21,11 +21,21 @@ FEATURE_DEPLOY = "deploy/1"
 FEATURE_TERRAFORM = "terraform_module/1"
 
 
+INPUTS_LIMIT_BYTES = 256 * 1024
+"""The largest JSON of all values together: they travel with every deploy, and a payload ends at
+2 MiB."""
+
+
 class Inputs(Message):
     """One revision of the values that the install's inputs have; none of them sensitive."""
 
     revision: int = 0
     values: dict[str, str] = Field(default_factory=dict)
+    base: int = 0
+    """The revision that this Install began from; 0 for one that began with none. What the store
+    has beyond it was set through a former Install, and is kept."""
+    removed: list[str] = Field(default_factory=list)
+    """The inputs whose values were taken back since then."""
 
 
 class Grant(Message):
@@ -121,7 +131,10 @@ class Outputs(Message):
     values: dict[str, object] = Field(default_factory=dict)
     """Those that are not sensitive; a value rendered from a sensitive one is masked."""
     sensitive: list[str] = Field(default_factory=list)
-    """The names of the rest."""
+    """The names of those that are sensitive."""
+    omitted: list[str] = Field(default_factory=list)
+    """The names of those that are too large to travel. All values are in the store. Of very many
+    names, the last entry of a list tells how many there are besides."""
 
 
 class Plan(Message):

@@ -5,6 +5,7 @@
     ├── BadConfig         the app config is wrong: file, key and what would be right
     ├── PolicyDenied      a rule of the customer's or of ours forbids it
     ├── Denied            a person denied the plan
+    ├── Cancelled         a person cancelled the run; nothing is begun for it any more
     ├── StalePlan         the plan is not what would be done now; plan again
     ├── TurnRefused       another run holds the right to change this install
     ├── EngineFailed      the tool failed; its own last lines are in the message
@@ -54,6 +55,10 @@ class PolicyDenied(ExclaveError):
 
 class Denied(ExclaveError):
     """A person denied the plan."""
+
+
+class Cancelled(ExclaveError):
+    """A person cancelled the run, so nothing is begun for it any more."""
 
 
 class StalePlan(ExclaveError):

@@ -1,8 +1,9 @@
 """Install: the entity of one install; it grants turns, starts runs, and keeps the inputs."""
 
 from datetime import timedelta
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from contracts.activities import Activity
 from contracts.deploys import Inputs
@@ -10,12 +11,15 @@ from contracts.messages import Command, Message, Nothing, Turn, WorkerDescriptio
 from contracts.names import ComponentName, Digest, Name
 from contracts.releases import DeclaredInput
 
+RunId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+"""Temporal's id of one run; a grant to anything else would be refused by the server for ever."""
+
 
 class TurnRequest(Message):
     """The signal `request_turn`: a run asks for the right to change the install."""
 
     workflow_id: str
-    run_id: str
+    run_id: RunId
 
 
 class TurnEnd(Message):

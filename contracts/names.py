@@ -42,6 +42,11 @@ RUN_KINDS: Final = ("deploy", "action")
 """The kinds of run that belong to an install, as their workflow ids begin."""
 
 
+def action_subject(action: str) -> str:
+    """What the operations of an action work on; those of a component work on its name."""
+    return f"action/{action}"
+
+
 def install_queue(install: str) -> str:
     """The task queue that only the install worker of `install` polls."""
     return f"install.{install}"

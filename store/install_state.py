@@ -32,6 +32,9 @@ _RELEASE: Final = "release.json"
 _REVISION: Final = "revision.json"
 _DIGEST_KEY: Final = "keys/plan-digest"
 
+_RUNS_KEPT: Final = 20
+"""Of each action: a step that is tried again after the action's end finds its run."""
+
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -80,6 +83,17 @@ class ActionRecord(_Record):
     outputs: dict[str, Output] = Field(default_factory=dict)
 
 
+class ActionRun(ActionRecord):
+    """One run of an action, step by step: what its end makes the action's record of."""
+
+    run: str
+    """The first execution run id of its workflow."""
+    begun: float
+    """Epoch seconds."""
+    sent: dict[str, int] = Field(default_factory=dict)
+    """How many bytes of outputs each step sent to the control plane."""
+
+
 class DeployedRelease(_Record):
     """The release of the newest deploy that ended well."""
 
@@ -115,16 +129,22 @@ class InstallState:
         return int(found[0]["revision"]) if found else 0
 
     def bring_inputs(self, inputs: Inputs) -> None:
-        """Keep the newest revision of the inputs."""
-        change_document(
-            self._store,
-            _INPUTS,
-            lambda now: (
-                inputs.model_dump(mode="json")
-                if now is None or int(now["revision"]) < inputs.revision
-                else None
-            ),
-        )
+        """Keep the newest revision of the inputs.
+
+        What the store has beyond the revision that they began from was set through a former
+        Install: it stays, unless it was set again or taken back since.
+        """
+
+        def newest(now: Mapping[str, object] | None) -> dict[str, object] | None:
+            stored = Inputs.model_validate(now or {})
+            if now is not None and stored.revision >= inputs.revision:
+                return None
+            former = stored.values if stored.revision > inputs.base else {}
+            kept = {name: one for name, one in former.items() if name not in inputs.removed}
+            merged = inputs.model_copy(update={"values": {**kept, **inputs.values}})
+            return merged.model_dump(mode="json")
+
+        change_document(self._store, _INPUTS, newest)
 
     def set_sensitive_input(self, name: str, value: str) -> None:
         """Keep the value of a sensitive input; it is set on the customer's side only."""
@@ -166,6 +186,30 @@ class InstallState:
         """What the last run of an action left."""
         return self._read(f"actions/{name}.json", ActionRecord)
 
+    def put_action_run(self, run: ActionRun) -> int:
+        """Record how far one run of an action is; returns the state's new revision.
+
+        Others see the action's last run until this one has ended.
+        """
+        self._write(_action_run_key(run.action, run.run), run)
+        if run.status == "running":
+            return self._raise_revision()
+        self._forget_old_runs(run.action)
+        return self.put_action(
+            ActionRecord(action=run.action, status=run.status, outputs=run.outputs)
+        )
+
+    def action_run(self, action: str, run: str) -> ActionRun | None:
+        """How far one run of an action is."""
+        return self._read(_action_run_key(action, run), ActionRun)
+
+    def _forget_old_runs(self, action: str) -> None:
+        prefix = _action_run_key(action, "").removesuffix(".json")
+        if len(self._store.list(prefix)) > _RUNS_KEPT:
+            newest_first = sorted(self._all(prefix, ActionRun), key=lambda one: -one.begun)
+            for old in newest_first[_RUNS_KEPT:]:
+                self._store.delete(_action_run_key(action, old.run))
+
     def deployed(self) -> DeployedRelease | None:
         """The release deployed last, if there is one."""
         return self._read(_RELEASE, DeployedRelease)
@@ -175,8 +219,15 @@ class InstallState:
         self._write(_RELEASE, deployed)
         return self._raise_revision()
 
-    def document(self, config: AppConfig, app: str) -> StateDocument:
-        """What templates see; raises `InputErrors`."""
+    def document(self, config: AppConfig, app: str, run: ActionRun | None = None) -> StateDocument:
+        """What templates see; within a run of an action, of that action what this run has left.
+
+        Raises:
+            InputErrors: values are missing or do not fit.
+        """
+        actions = {one.action: one for one in self._all("actions/", ActionRecord)}
+        if run is not None:
+            actions[run.action] = run
         return StateDocument(
             install_id=self._install,
             org=OrgState(id=self._org, name=self._org),
@@ -192,8 +243,8 @@ class InstallState:
                 for name, one in self.components().items()
             },
             actions={
-                one.action: ActionState(status=one.status, outputs=_outputs(one.outputs))
-                for one in self._all("actions/", ActionRecord)
+                name: ActionState(status=one.status, outputs=_outputs(one.outputs))
+                for name, one in actions.items()
             },
         )
 
@@ -203,7 +254,9 @@ class InstallState:
         kept += [one.outputs for one in self._all("actions/", ActionRecord)]
         outputs = [out.value for one in kept for out in one.values() if out.sensitive]
         inputs = [one.value for one in self.inputs(config).values() if isinstance(one, Sensitive)]
-        return [*outputs, *inputs]
+        # Of other releases too: a component that is torn down from one may still hold its value.
+        set_here = read_document(self._store, _SENSITIVE_INPUTS)
+        return [*outputs, *inputs, *(set_here[0].values() if set_here else ())]
 
     def digest_key(self) -> bytes:
         """The key of plan digests, made once and never shown."""
@@ -242,6 +295,10 @@ class InstallState:
 
 def _component_key(name: str) -> str:
     return f"components/{name}.json"
+
+
+def _action_run_key(action: str, run: str) -> str:
+    return f"action-runs/{action}/{run}.json"
 
 
 def _outputs(outputs: Mapping[str, Output]) -> dict[str, object | Sensitive]:

@@ -13,6 +13,9 @@ from store.documents import Document, change_document, read_document
 from store.interface import Malformed, Store
 from store.machine import Machine
 
+_PREFIX: Final = "journals/"
+_SUFFIX: Final = ".json"
+
 _ATTEMPTS_KEPT: Final = 50
 """An activity is tried without end; its newest attempts tell enough."""
 
@@ -52,6 +55,8 @@ class Entry:
     attempts: int
     runs: tuple[Run, ...]
     outcome: Outcome | None
+    newest_attempt_at: float = 0.0
+    """Epoch seconds; 0 if there was none."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +87,18 @@ class Journal:
 
     def outcome(self, key: str) -> Outcome | None:
         """The recorded outcome of the operation, or None."""
+        entry = self.entry(key)
+        return entry.outcome if entry else None
+
+    def entry(self, key: str) -> Entry | None:
+        """What is known of the operation, or None."""
         found = read_document(self.store, _key(key))
-        return _parse(key, found[0]).outcome if found else None
+        return _parse(key, found[0]) if found else None
+
+    def operations(self, run: str) -> list[str]:
+        """The keys of a run's operations; the run is their first segment."""
+        found = self.store.list(f"{_PREFIX}{run}/")
+        return [key.removeprefix(_PREFIX).removesuffix(_SUFFIX) for key in found]
 
     def record_result(self, key: str, result: dict[str, Any]) -> Outcome:
         """Records the result, unless an outcome is recorded; returns the one that stands."""
@@ -124,7 +139,7 @@ class Journal:
 
 
 def _key(key: str) -> str:
-    return f"journals/{key}.json"
+    return f"{_PREFIX}{key}{_SUFFIX}"
 
 
 def _parse(key: str, document: Document) -> Entry:
@@ -136,6 +151,9 @@ def _parse(key: str, document: Document) -> Entry:
                 for run in document["runs"]
             ),
             outcome=_outcome(document["outcome"]),
+            newest_attempt_at=max(
+                (float(attempt["at"]) for attempt in document["newest_attempts"]), default=0.0
+            ),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise Malformed(f"{_key(key)} is no journal entry: {error!r}") from error

@@ -1,12 +1,17 @@
 """One model in, one model out: a workflow or update with no input, or with two, fails at once.
 
-The SDK would call the function with what came, and the TypeError would suspend the workflow.
+The SDK would call the function with what came, and the TypeError would suspend the workflow. So
+would what was never JSON (null and bytes have encodings of their own, and pass every model
+unchecked). A signal that is no message is dropped, and told in the log: it has nobody to answer to.
 """
 
 from typing import Any
 
+from pydantic import BaseModel
+from temporalio import workflow
 from temporalio.worker import (
     ExecuteWorkflowInput,
+    HandleSignalInput,
     HandleUpdateInput,
     Interceptor,
     WorkflowInboundInterceptor,
@@ -17,7 +22,7 @@ from contracts.errors import BadInput
 
 
 class ArgumentCount(Interceptor):
-    """Refuses workflows and updates that were not given exactly one argument."""
+    """Refuses workflows and updates that were not given exactly one model."""
 
     def workflow_interceptor_class(
         self, input: WorkflowInterceptorClassInput
@@ -28,8 +33,15 @@ class ArgumentCount(Interceptor):
 
 class _OneArgument(WorkflowInboundInterceptor):
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
-        _refuse_other_than_one("workflow", input.args)
+        if not _is_raw(input.args):
+            _refuse_other_than_one("workflow", input.args)
         return await super().execute_workflow(input)
+
+    async def handle_signal(self, input: HandleSignalInput) -> None:
+        if not _is_one_model(input.args):
+            workflow.logger.warning("The signal %s is no message, and is dropped.", input.signal)
+            return
+        await super().handle_signal(input)
 
     def handle_update_validator(self, input: HandleUpdateInput) -> None:
         _refuse_other_than_one(f"update `{input.update}`", input.args)
@@ -40,8 +52,19 @@ class _OneArgument(WorkflowInboundInterceptor):
         return await super().handle_update_handler(input)
 
 
+def _is_raw(args: Any) -> bool:
+    """Whether this is what the workflow for unknown types gets: one list of raw values."""
+    return len(args) == 1 and isinstance(args[0], list)
+
+
+def _is_one_model(args: Any) -> bool:
+    return len(args) == 1 and isinstance(args[0], BaseModel)
+
+
 def _refuse_other_than_one(what: str, args: Any) -> None:
     if len(args) != 1:
         raise BadInput(
             f"This {what} takes exactly one input, a JSON object; {len(args)} were given."
         )
+    if not _is_one_model(args):
+        raise BadInput(f"This {what} takes a JSON object; what was given is not JSON.")

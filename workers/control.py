@@ -20,6 +20,10 @@ from workflows.deploy import Deploy
 from workflows.install import Install
 from workflows.unknown import Unknown
 
+_ACTIVITIES = 10_000
+"""At a time: a look at a run that holds a turn takes a slot for as long as another run waits, which
+may be weeks, and needs nothing else."""
+
 WORKFLOWS = (Build, Install, Deploy, Action, Unknown)
 
 SANDBOX = SandboxedWorkflowRunner(
@@ -63,6 +67,7 @@ def make(client: Client, releases: str) -> Worker:
         workflow_runner=SANDBOX,
         activities=[runs.open_runs, runs.watch_run, ReleaseActivities(Registry(releases)).read],
         interceptors=[ArgumentCount(), Boundary()],
+        max_concurrent_activities=_ACTIVITIES,
         graceful_shutdown_timeout=DRAIN_TIMEOUT,
     )
 

@@ -21,6 +21,7 @@ from activities.heartbeats import cancelled_by_person
 from activities.installs.description import FEATURES, describe_worker
 from activities.operations.operation import Operations
 from activities.releases.reader import ReleaseReader
+from activities.stopping import StopActivities
 from activities.terraform.activities import TerraformActivities
 from activities.workplace import Workplace
 from artifacts.registry import Registry
@@ -104,6 +105,7 @@ def make(client: Client, workplace: Workplace) -> Worker:
         task_queue=install_queue(workplace.install),
         activities=[
             describe_worker,
+            StopActivities(workplace).stop,
             deploy.scope,
             deploy.view,
             deploy.finish,

@@ -15,9 +15,10 @@ from contracts.actions import (
     StepResult,
 )
 from contracts.errors import EngineFailed
-from contracts.names import install_queue
-from workflows.calls import call, failing_as_its_activity
-from workflows.identity import require_id, show
+from contracts.names import action_subject, install_queue
+from contracts.operations import FEATURE_STOP, StopInput
+from workflows.calls import call, call_operation, failing_as_its_activity
+from workflows.identity import require_id, show, showing_its_end
 
 
 @workflow.defn(name="Action")
@@ -28,8 +29,13 @@ class Action:
     async def run(self, input: ActionInput) -> ActionResult:
         """Run the action's steps."""
         require_id("action", input.install, f"{input.action}/…")
-        show(install=input.install, release=input.release, status="running")
-        with failing_as_its_activity():
+        show(
+            install=input.install,
+            release=input.release,
+            component=input.action,
+            status="running",
+        )
+        with showing_its_end(), failing_as_its_activity():
             return await self._run(input)
 
     async def _run(self, input: ActionInput) -> ActionResult:
@@ -66,10 +72,17 @@ class Action:
             workflow.set_current_details(
                 f"{input.action}: step {index + 1} of {len(scope.steps)}, **{name}**"
             )
-            result = await call(
+            step = self._step(input, scope, index, left, state_revision)
+            result = await call_operation(
                 actions.STEP,
-                self._step(input, scope, index, left, state_revision),
-                queue=install_queue(input.install),
+                step,
+                stop=StopInput(
+                    requires=[FEATURE_STOP],
+                    install=input.install,
+                    subject=action_subject(input.action),
+                    key=step.key,
+                ),
+                stopping=_show_stopping,
                 summary=f"{input.action}: {name}",
             )
             state_revision = max(state_revision, result.state_revision)
@@ -91,3 +104,10 @@ class Action:
             timeout_seconds=left,
             state_revision=state_revision,
         )
+
+
+def _show_stopping() -> None:
+    show(status="cancelling")
+    workflow.set_current_details(
+        "**Cancelled**: waits for the install worker to say that the step has stopped."
+    )

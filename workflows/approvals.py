@@ -1,5 +1,6 @@
 """Approval by digest: what waits for a person, and what the person said."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from temporalio import workflow
@@ -19,7 +20,9 @@ class _Pending:
 class Approvals:
     """The plans of one run that wait for an approval, by digest."""
 
-    def __init__(self) -> None:
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        """Called when a plan begins to wait, and when it was decided."""
         self._pending: dict[str, _Pending] = {}
 
     async def ask(self, plan: WaitingPlan, plan_key: str) -> tuple[bool, Approval]:
@@ -30,6 +33,7 @@ class Approvals:
         """
         pending = _Pending(plan, plan_key)
         self._pending[plan.digest] = pending
+        self._changed()
         try:
             await workflow.wait_condition(lambda: pending.approved is not None)
         finally:
@@ -58,6 +62,7 @@ class Approvals:
         pending = self._pending[approval.digest]
         pending.approved = approved
         pending.said = approval
+        self._changed()
         return pending.plan
 
     def find(self, digest: str) -> tuple[WaitingPlan, str]:

@@ -8,7 +8,7 @@ from contracts import builds
 from contracts.builds import AssembleRelease, BuildInput, BuildResult, CheckSource, PackComponent
 from contracts.names import BUILD_QUEUE
 from workflows.calls import call, failing_as_its_activity
-from workflows.identity import require_id, show
+from workflows.identity import require_id, show, showing_its_end
 
 
 @workflow.defn(name="Build")
@@ -20,7 +20,7 @@ class Build:
         """Build the release."""
         require_id("build", input.app)
         show(app=input.app, status="checking")
-        with failing_as_its_activity():
+        with showing_its_end(), failing_as_its_activity():
             return await self._build(input)
 
     async def _build(self, input: BuildInput) -> BuildResult:

@@ -1,7 +1,8 @@
 """How a workflow calls an activity: by its declaration in the contract, typed both ways."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import TypeVar
 
@@ -11,8 +12,11 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.workflow import ActivityCancellationType
 
+from contracts import operations
 from contracts.activities import Activity
 from contracts.errors import by_type
+from contracts.names import install_queue
+from contracts.operations import StopInput
 
 I = TypeVar("I", bound=BaseModel)  # noqa: E741 - as in the declaration
 O = TypeVar("O", bound=BaseModel)  # noqa: E741
@@ -40,6 +44,57 @@ async def call(activity: Activity[I, O], input: I, *, queue: str, summary: str =
         summary=summary or activity.name,
     )
     return result
+
+
+async def call_operation(
+    activity: Activity[I, O],
+    input: I,
+    *,
+    stop: StopInput,
+    stopping: Callable[[], None],
+    summary: str = "",
+) -> O:
+    """Run an activity that works with a tool; a run that is cancelled ends after the tool.
+
+    A cancelled activity says nothing of its tool: where the worker died, or the next attempt had
+    not begun, the tool goes on without it. So the worker is asked to stop it, however long it is
+    away, and only its answer lets the run end.
+
+    Args:
+        activity: The activity.
+        input: Its input.
+        stop: Names the operation.
+        stopping: Called when the run is cancelled, before the worker is asked.
+        summary: What the Temporal UI shows.
+
+    Raises:
+        ActivityError: with the typed error as its cause.
+        asyncio.CancelledError: the run was cancelled, and no tool is left.
+    """
+    if workflow.cancellation_reason() is not None:
+        # A cancel that arrives beside another event can be lost; the flag is not.
+        raise asyncio.CancelledError
+    try:
+        return await call(activity, input, queue=install_queue(stop.install), summary=summary)
+    except ActivityError as error:
+        if workflow.cancellation_reason() is None:
+            raise
+        stopping()
+        await _stop(stop)
+        raise asyncio.CancelledError from error
+
+
+async def _stop(stop: StopInput) -> None:
+    """Ask until it is done; a cancel that is still on its way does not end the wait."""
+    queue, summary = install_queue(stop.install), f"stop the tool of {stop.subject}"
+    asked = asyncio.create_task(call(operations.STOP, stop, queue=queue, summary=summary))
+    while not asked.done():
+        with suppress(asyncio.CancelledError):
+            await workflow.wait([asked])
+    refused = asked.exception()
+    if refused is not None:
+        # A worker of a version before this one: the run can only believe the cancelled activity.
+        workflow.logger.warning("%s was not stopped: %s", stop.key, in_words(refused))
 
 
 async def call_local(

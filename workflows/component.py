@@ -1,8 +1,8 @@
 """One component of a deploy: wait for what comes before, plan, ask, apply."""
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
@@ -21,9 +21,10 @@ from contracts.deploys import (
     WaitingPlan,
 )
 from contracts.errors import Denied, NotUnderstood, StalePlan
-from contracts.names import Name, install_queue
+from contracts.names import Name
+from contracts.operations import FEATURE_STOP, StopInput
 from workflows.approvals import Approvals
-from workflows.calls import call, in_words, typed_cause
+from workflows.calls import call_operation, in_words, typed_cause
 
 SETTLED = frozenset({"applied", "unchanged", "skipped", "torn down"})
 """Outcomes after which what comes next may begin."""
@@ -54,6 +55,8 @@ class DeployState:
     changed: Callable[[], None]
     """Called whenever a person would see something new."""
     state_revision: int
+    seen: datetime
+    """When the install worker was last heard of."""
     outcomes: dict[str, ComponentOutcome] = field(default_factory=dict)
     running: dict[str, str] = field(default_factory=dict)
     """What each component does right now, in words."""
@@ -104,14 +107,12 @@ class ComponentRun:
             raise NotUnderstood(f"Deploying a {self._decision.type} is not there yet.")
         done = "torn down" if teardown else "applied"
         while True:
-            self._refuse_if_cancelled()
             plan_key = self._next_key("plan")
             plan = await self._plan(engine, plan_key, teardown)
             self._learn(plan.state_revision)
             if plan.empty:
                 return self._outcome("torn down" if teardown else "unchanged", reason)
             await self._approved(plan, plan_key, teardown)
-            self._refuse_if_cancelled()
             try:
                 applied = await self._apply(engine, plan, plan_key, teardown)
             except ActivityError as error:
@@ -125,10 +126,11 @@ class ComponentRun:
 
     async def _plan(self, engine: Engine, key: str, teardown: bool) -> Plan:
         self._say("planning the teardown" if teardown else "planning")
-        return await call(
+        return await call_operation(
             engine.plan,
             PlanInput(**self._operation(engine, key), teardown=teardown),
-            queue=install_queue(self._state.install),
+            stop=self._stop(key),
+            stopping=self._stopping,
             summary=f"plan {'the teardown of ' if teardown else ''}{self._decision.component}",
         )
 
@@ -149,17 +151,31 @@ class ComponentRun:
 
     async def _apply(self, engine: Engine, plan: Plan, plan_key: str, teardown: bool) -> Applied:
         self._say("tearing down" if teardown else "applying")
-        return await call(
+        key = self._next_key("apply")
+        return await call_operation(
             engine.apply,
             ApplyInput(
-                **self._operation(engine, self._next_key("apply")),
+                **self._operation(engine, key),
                 plan_key=plan_key,
                 digest=plan.digest,
                 teardown=teardown,
             ),
-            queue=install_queue(self._state.install),
+            stop=self._stop(key),
+            stopping=self._stopping,
             summary=f"{'tear down' if teardown else 'apply'} {self._decision.component}",
         )
+
+    def _stop(self, key: str) -> StopInput:
+        return StopInput(
+            requires=[FEATURE_STOP],
+            install=self._state.install,
+            subject=self._decision.component,
+            key=key,
+            turn=self._state.grant.turn,
+        )
+
+    def _stopping(self) -> None:
+        self._say("**cancelled**: waits for the install worker to say that its tool has stopped")
 
     def _operation(self, engine: Engine, key: str) -> dict[str, object]:
         return {
@@ -181,11 +197,7 @@ class ComponentRun:
 
     def _learn(self, revision: int) -> None:
         self._state.state_revision = max(self._state.state_revision, revision)
-
-    def _refuse_if_cancelled(self) -> None:
-        """A cancel that arrives beside another event can be lost; the flag is not."""
-        if workflow.cancellation_reason() is not None:
-            raise asyncio.CancelledError
+        self._state.seen = workflow.now()
 
     def _say(self, doing: str) -> None:
         self._state.running[self._decision.component] = doing

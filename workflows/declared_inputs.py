@@ -4,7 +4,8 @@ import json
 from collections.abc import Mapping
 from datetime import datetime
 
-from contracts.deploys import Inputs
+from apps.input_values import type_problem
+from contracts.deploys import INPUTS_LIMIT_BYTES, Inputs
 from contracts.errors import BadInput
 from contracts.releases import DeclaredInput
 
@@ -37,10 +38,29 @@ def merged(inputs: Inputs, values: Mapping[str, str | None], now: datetime) -> I
     that was ended and started again is newer than what the store has.
     """
     kept = {**inputs.values, **values}
+    removed = {*inputs.removed, *(name for name, value in values.items() if value is None)}
     return Inputs(
         revision=max(inputs.revision + 1, int(now.timestamp() * 1000)),
         values={name: value for name, value in kept.items() if value is not None},
+        base=inputs.base,
+        removed=sorted(name for name in removed if kept.get(name) is None),
     )
+
+
+def refuse_size(inputs: Inputs) -> None:
+    """Refuse values that could not travel with a deploy.
+
+    Raises:
+        BadInput: naming the limit and the largest value.
+    """
+    size = len(json.dumps(inputs.values).encode())
+    if size > INPUTS_LIMIT_BYTES:
+        largest = max(inputs.values, key=lambda name: len(inputs.values[name]))
+        raise BadInput(
+            f"All values together would be {size} bytes, and may be {INPUTS_LIMIT_BYTES}; the "
+            f"largest is {largest}. Put big things into the release or into the customer's "
+            "storage, and set their address."
+        )
 
 
 def _problem(name: str, value: str | None, declared: Mapping[str, DeclaredInput]) -> str | None:
@@ -52,24 +72,7 @@ def _problem(name: str, value: str | None, declared: Mapping[str, DeclaredInput]
             f"{name}: is sensitive, and what is sent here is kept in plain text; set it on the "
             "customer's side, on the install worker's machine: exclave worker set-input"
         )
-    if value is not None and not _fits(value, one.type):
-        return f"{name}: must be a {one.type}"
-    return None
-
-
-def _fits(value: str, kind: str) -> bool:
-    if kind == "bool":
-        return value in {"true", "false"}
-    if kind == "number":
-        try:
-            float(value)
-        except ValueError:
-            return False
-        return True
-    if kind in {"json", "list"}:
-        try:
-            parsed = json.loads(value)
-        except ValueError:
-            return False
-        return kind == "json" or isinstance(parsed, list)
-    return True
+    if value is None or (value == "" and not one.required):
+        return None
+    problem = type_problem(one.type, value)
+    return f"{name}: {problem}" if problem else None

@@ -1,8 +1,10 @@
 """Deploy: one release to one install, its components in parallel along their graph."""
 
 import asyncio
+from datetime import datetime
 
-from temporalio import workflow
+from temporalio import exceptions, workflow
+from temporalio.exceptions import ActivityError, TimeoutType
 
 from contracts import deploys, releases
 from contracts.deploys import (
@@ -21,15 +23,15 @@ from contracts.deploys import (
     Waiting,
     WaitingPlan,
 )
-from contracts.errors import DeployFailed
+from contracts.errors import DeployFailed, Unreachable
 from contracts.installs import RunTurn
 from contracts.messages import WorkerDescription
 from contracts.names import Digest, install_queue
 from contracts.releases import ReadRelease
 from workflows.approvals import Approvals
-from workflows.calls import call, call_local
+from workflows.calls import call, call_local, failing_as_its_activity
 from workflows.component import SETTLED, ComponentRun, DeployState
-from workflows.identity import require_id, show
+from workflows.identity import require_id, show, showing_its_end
 from workflows.turns import RunsTurn
 
 
@@ -39,11 +41,13 @@ class Deploy:
 
     def __init__(self) -> None:
         self._turn = RunsTurn()
-        self._approvals = Approvals()
+        self._approvals = Approvals(self._show)
         self._install = ""
         self._state: DeployState | None = None
         self._worker: WorkerDescription | None = None
         self._deployed: Digest | None = None
+        self._shown = ("", "")
+        """Status and component, as the search attributes have them."""
 
     @workflow.run
     async def run(self, input: DeployInput) -> DeployResult:
@@ -54,8 +58,9 @@ class Deploy:
             show(install=input.install, release=input.release, status="waiting for its turn")
         self._show_details()
         try:
-            grant = await self._turn.take(input.install, input.grant)
-            outcomes = await self._deploy(input, grant)
+            with showing_its_end(), failing_as_its_activity():
+                grant = await self._turn.take(input.install, input.grant)
+                outcomes = await self._deploy(input, grant)
             await workflow.wait_condition(workflow.all_handlers_finished)
         finally:
             await self._turn.give_back(input.install, release=self._deployed, worker=self._worker)
@@ -63,6 +68,7 @@ class Deploy:
 
     async def _deploy(self, input: DeployInput, grant: Grant) -> list[ComponentOutcome]:
         show(app=grant.app, install=input.install, release=input.release, status="deploying")
+        self._shown = ("deploying", "")
         await call_local(
             releases.READ,
             ReadRelease(app=grant.app, release=input.release),
@@ -74,8 +80,9 @@ class Deploy:
             install=input.install,
             grant=grant,
             approvals=self._approvals,
-            changed=self._show_details,
+            changed=self._show,
             state_revision=scope.state_revision,
+            seen=workflow.now(),
         )
         self._state = state
         runs = [ComponentRun(decision, state).run() for decision in scope.decisions]
@@ -138,26 +145,27 @@ class Deploy:
         self._approvals.refuse_other(approval.digest)
 
     def _decide(self, approval: Approval, *, approved: bool) -> WaitingPlan:
-        plan = self._approvals.decide(approval, approved)
-        self._show_details()
-        return plan
+        return self._approvals.decide(approval, approved)
 
     @workflow.update
     async def view(self, request: ViewRequest) -> PlanView:
         """One page of the plan that waits with this digest, read from the worker."""
         plan, plan_key = self._approvals.find(request.digest)
-        return await call(
-            deploys.VIEW,
-            ViewInput(
-                requires=[FEATURE_DEPLOY],
-                install=self._install,
-                component=plan.component,
-                plan_key=plan_key,
-                page=request.page,
-            ),
-            queue=install_queue(self._install),
-            summary=f"the plan of {plan.component}",
+        asked = ViewInput(
+            requires=[FEATURE_DEPLOY],
+            install=self._install,
+            component=plan.component,
+            plan_key=plan_key,
+            page=request.page,
         )
+        queue, summary = install_queue(self._install), f"the plan of {plan.component}"
+        with failing_as_its_activity():
+            try:
+                return await call(deploys.VIEW, asked, queue=queue, summary=summary)
+            except ActivityError as error:
+                if not _was_never_started(error):
+                    raise
+                raise _away(self._install, self._state) from error
 
     @view.validator
     def _validate_view(self, request: ViewRequest) -> None:
@@ -181,8 +189,33 @@ class Deploy:
         plans = self._approvals.waiting()
         return Waiting(waits_for="approvals" if plans else "nothing", plans=plans)
 
+    def _show(self) -> None:
+        """Tell a person what is new: the details, and, where that changes, the status."""
+        self._show_details()
+        plans = self._approvals.waiting()
+        now = ("waits for approval", plans[0].component) if plans else ("deploying", "")
+        if workflow.cancellation_reason() is not None:
+            now = ("cancelling", "")
+        if now != self._shown:
+            self._shown = now
+            show(status=now[0], component=now[1])
+
     def _show_details(self) -> None:
         workflow.set_current_details(_details(self._state, self._turn.is_wanted))
+
+
+def _was_never_started(error: ActivityError) -> bool:
+    why = error.cause
+    return isinstance(why, exceptions.TimeoutError) and why.type == TimeoutType.SCHEDULE_TO_START
+
+
+def _away(install: str, state: DeployState | None) -> Unreachable:
+    seen: datetime | None = state.seen if state else None
+    last = f"; it was last heard of at {seen:%Y-%m-%d %H:%M:%S} UTC" if seen else ""
+    return Unreachable(
+        f"The install worker of {install} is away, or too busy to answer{last}. Plans are kept "
+        "there: start it, and ask again. The deploy goes on waiting."
+    )
 
 
 def _raise_failures(outcomes: list[ComponentOutcome]) -> None:

@@ -1,11 +1,17 @@
-"""Whose run a workflow is: its id must begin with its kind and its owner."""
+"""Whose run a workflow is, and how the UI finds it: its id, and its search attributes."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from temporalio import workflow
-from temporalio.common import SearchAttributeKey, SearchAttributePair
+from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
+from temporalio.exceptions import is_cancelled_exception
 
 from contracts.errors import BadInput
 from contracts.names import (
     ATTRIBUTE_APP,
+    ATTRIBUTE_COMPONENT,
     ATTRIBUTE_INSTALL,
     ATTRIBUTE_RELEASE,
     ATTRIBUTE_STATUS,
@@ -15,6 +21,7 @@ from contracts.names import (
 APP = SearchAttributeKey.for_keyword(ATTRIBUTE_APP)
 INSTALL = SearchAttributeKey.for_keyword(ATTRIBUTE_INSTALL)
 RELEASE = SearchAttributeKey.for_keyword(ATTRIBUTE_RELEASE)
+COMPONENT = SearchAttributeKey.for_keyword(ATTRIBUTE_COMPONENT)
 STATUS = SearchAttributeKey.for_keyword(ATTRIBUTE_STATUS)
 
 
@@ -33,9 +40,30 @@ def require_id(kind: str, owner: str, rest: str = "…") -> None:
 
 
 def show(**values: str | None) -> None:
-    """Set search attributes (app, install, release, status), so that the UI can find the run."""
-    keys = {"app": APP, "install": INSTALL, "release": RELEASE, "status": STATUS}
-    pairs: list[SearchAttributePair[str]] = [
-        SearchAttributePair(keys[name], value) for name, value in values.items() if value
+    """Set search attributes (app, install, release, component, status), so that the UI can find
+    the run. An empty text unsets one; None leaves it as it is.
+    """
+    keys = {
+        "app": APP,
+        "install": INSTALL,
+        "release": RELEASE,
+        "component": COMPONENT,
+        "status": STATUS,
+    }
+    updates: list[SearchAttributeUpdate[str]] = [
+        keys[name].value_set(value) if value else keys[name].value_unset()
+        for name, value in values.items()
+        if value is not None
     ]
-    workflow.upsert_search_attributes(pairs)  # type: ignore[arg-type] # Sequence is invariant there
+    workflow.upsert_search_attributes(updates)
+
+
+@contextmanager
+def showing_its_end() -> Iterator[None]:
+    """Let the status say that the run failed or was cancelled, if it does."""
+    try:
+        yield
+    except (Exception, asyncio.CancelledError) as error:
+        cancelled = workflow.cancellation_reason() is not None and is_cancelled_exception(error)
+        show(status="cancelled" if cancelled else "failed")
+        raise

@@ -28,9 +28,9 @@ from contracts.installs import (
 from contracts.messages import Turn, WorkerDescription
 from contracts.names import CONTROL_QUEUE, Digest, install_queue
 from contracts.releases import DeclaredInput, ReadRelease
-from workflows.calls import call, call_local, typed_cause
-from workflows.declared_inputs import merged, refuse_values
-from workflows.identity import require_id, show
+from workflows.calls import call, call_local, failing_as_its_activity, typed_cause
+from workflows.declared_inputs import merged, refuse_size, refuse_values
+from workflows.identity import require_id, show, showing_its_end
 from workflows.turn_queue import TurnQueue
 
 
@@ -59,12 +59,14 @@ class Install:
         carried = input.carried or CarriedInstall()
         turns = self._restore(input, carried)
         show(app=input.app, install=input.install)
-        if input.carried is None:
-            await self._begin(input, turns)
-        self._ready = True
-        meeting = asyncio.create_task(self._meet_worker()) if self._worker is None else None
-        self._show_details()
-        await self._serve(turns)
+        with showing_its_end():
+            if input.carried is None:
+                with failing_as_its_activity():
+                    await self._begin(input, turns)
+            self._ready = True
+            meeting = asyncio.create_task(self._meet_worker()) if self._worker is None else None
+            self._show_details()
+            await self._serve(turns)
         if meeting is not None:
             meeting.cancel()
         turns.stop_watching()
@@ -254,6 +256,7 @@ class Install:
                 "again in a moment."
             )
         refuse_values(change.values, self._declared)
+        refuse_size(merged(self._inputs, change.values, workflow.now()))
 
     async def _started(self) -> tuple[TurnQueue, InstallInput]:
         """Updates may come before the first line of `run`: wait until it has adopted open runs."""

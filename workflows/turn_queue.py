@@ -3,7 +3,7 @@
 import asyncio
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 from contracts import installs
 from contracts.deploys import Grant, Inputs
@@ -11,6 +11,9 @@ from contracts.installs import CarriedInstall, Holder, OpenRun, TurnEnd, TurnReq
 from contracts.messages import Turn
 from contracts.names import CONTROL_QUEUE, Name
 from workflows.calls import call
+
+_LOOK_AGAIN_SECONDS = 60.0
+"""After a look at the holder that failed."""
 
 
 class TurnQueue:
@@ -47,15 +50,26 @@ class TurnQueue:
             self.holder = Holder(turn=turn, run_id=run_id)
 
     def request(self, request: TurnRequest) -> None:
-        """Put a run at the end of the queue; a second request of the same run changes nothing."""
-        holds = self.holder is not None and self.holder.turn.workflow_id == request.workflow_id
+        """Put a run at the end of the queue; a second request of the same run changes nothing.
+
+        A run of the holder's name that is another run waits like any other: the holder is looked
+        at then, and has ended.
+        """
+        holds = (
+            self.holder is not None
+            and self.holder.turn.workflow_id == request.workflow_id
+            and self.holder.run_id == request.run_id
+        )
         if not holds and request not in self.waiting:
             self.waiting.append(request)
 
     def end(self, end: TurnEnd) -> None:
         """A run has ended: free its turn, or take it out of the queue."""
         self.waiting = [one for one in self.waiting if one.run_id != end.run_id]
-        if self.holder is not None and self.holder.turn == end.turn:
+        if self.holder is not None and (
+            # A run may end while its grant is still under way to it.
+            self.holder.turn == end.turn or self.holder.run_id == end.run_id
+        ):
             self.holder = None
 
     def withdraw(self, turn: Turn) -> None:
@@ -76,13 +90,16 @@ class TurnQueue:
     @property
     def has_work(self) -> bool:
         """Whether `advance` would do something."""
-        return bool(self.waiting) and (self.holder is None or self.holder != self._watched)
+        if not self.waiting:
+            return False
+        # A holder without a run is about to start: there is nothing to look at yet.
+        return self.holder is None or (self.holder.run_id != "" and self.holder != self._watched)
 
     async def advance(self, inputs: Inputs) -> None:
         """Grant the free turn to the next; while somebody waits, look that the holder lives."""
         if self.holder is None:
             await self._grant_next(inputs)
-        elif self.waiting and self.holder != self._watched:
+        elif self.has_work:
             self.stop_watching()
             self._watched = self.holder
             self._watch = asyncio.create_task(self._watch_holder(self.holder))
@@ -100,16 +117,18 @@ class TurnQueue:
 
     async def _watch_holder(self, holder: Holder) -> None:
         """Free the turn of a run that was terminated: nobody else tells of that."""
-        try:
-            await call(
-                installs.WATCH_RUN,
-                WatchRunInput(workflow_id=holder.turn.workflow_id, run_id=holder.run_id),
-                queue=CONTROL_QUEUE,
-                summary=f"waits for the end of {holder.turn.workflow_id}",
-            )
-        except ActivityError as error:
-            workflow.logger.warning("Cannot watch %s: %s", holder.turn.workflow_id, error)
-            return
+        look = WatchRunInput(workflow_id=holder.turn.workflow_id, run_id=holder.run_id)
+        summary = f"waits for the end of {look.workflow_id}"
+        while True:
+            try:
+                await call(installs.WATCH_RUN, look, queue=CONTROL_QUEUE, summary=summary)
+                break
+            except ActivityError as error:
+                if is_cancelled_exception(error):
+                    # `stop_watching`: the look has lost its reason.
+                    raise asyncio.CancelledError from error
+                workflow.logger.warning("Cannot watch %s: %s", look.workflow_id, error)
+                await asyncio.sleep(_LOOK_AGAIN_SECONDS)
         if self.holder == holder:
             self.holder = None
 

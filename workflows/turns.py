@@ -1,5 +1,7 @@
 """A run's side of the turn: how it asks for the right to change its install, and gives it back."""
 
+from datetime import timedelta
+
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
@@ -8,6 +10,11 @@ from contracts.errors import BadInput, NotThere
 from contracts.installs import RunTurn, TurnEnd, TurnRequest
 from contracts.messages import WorkerDescription
 from contracts.names import Digest, install_workflow_id
+
+_ASK_AGAIN = timedelta(seconds=5)
+_ASK_AGAIN_AT_MOST = timedelta(hours=1)
+"""An Install that was started again finds the open runs in an index that lags behind, and may miss
+this one; so it asks again, after times that double."""
 
 
 class RunsTurn:
@@ -48,10 +55,7 @@ class RunsTurn:
             return given
         self._wants = True
         try:
-            await workflow.get_external_workflow_handle(install_workflow_id(install)).signal(
-                "request_turn",
-                TurnRequest(workflow_id=info.workflow_id, run_id=info.run_id),
-            )
+            await self._ask(install)
         except ApplicationError as error:
             raise NotThere(
                 f"There is no running Install for {install!r} ({error.message}). Start it first: "
@@ -59,10 +63,28 @@ class RunsTurn:
                 f'{install_workflow_id(install)} --input \'{{"install": "{install}", '
                 f'"app": "<app>"}}\' --id-conflict-policy Fail'
             ) from error
-        await workflow.wait_condition(lambda: self._grant is not None)
-        if self._grant is None:
-            raise AssertionError("the condition held")
+        return await self._granted_in_time(install)
+
+    async def _granted_in_time(self, install: str) -> Grant:
+        patience = _ASK_AGAIN
+        while self._grant is None:
+            try:
+                await workflow.wait_condition(lambda: self._grant is not None, timeout=patience)
+            except TimeoutError:
+                patience = min(patience * 2, _ASK_AGAIN_AT_MOST)
+                try:
+                    await self._ask(install)
+                except ApplicationError as error:
+                    workflow.logger.info("No Install to ask now: %s", error)
         return self._grant
+
+    async def _ask(self, install: str) -> None:
+        """Raises ApplicationError where no Install runs."""
+        info = workflow.info()
+        await workflow.get_external_workflow_handle(install_workflow_id(install)).signal(
+            "request_turn",
+            TurnRequest(workflow_id=info.workflow_id, run_id=info.run_id),
+        )
 
     async def give_back(
         self, install: str, *, release: Digest | None, worker: WorkerDescription | None

@@ -1,24 +1,26 @@
 """`action.scope` and `action.step`."""
 
 import asyncio
+import time
+from collections.abc import Mapping
 from functools import partial
 
 from pydantic import JsonValue
 from temporalio import activity
 
 from activities.action.outputs_file import parse_outputs
-from activities.action.script import STEP, Script, prepare_script
+from activities.action.script import STEP, Script, prepare_script, run_id
 from activities.heartbeats import heartbeating
 from activities.masking import Mask
 from activities.once import Say, once
 from activities.operations.operation import Operation, ToolEnd
+from activities.terraform.outputs import LARGEST_SENT_BYTES, as_sent, sent_bytes
 from activities.workplace import Workplace
 from apps.config import Action
 from contracts import actions
 from contracts.actions import ActionScope, ScopeAction, StepInput, StepResult
-from contracts.deploys import Outputs
-from contracts.errors import EngineFailed, LockHeld, NotThere, OutcomeUnknown
-from store.install_state import ActionRecord, Output
+from contracts.errors import EngineFailed, NotThere, OutcomeUnknown
+from store.install_state import ActionRun, Output
 
 
 class ActionActivities:
@@ -61,24 +63,25 @@ class ActionActivities:
     @activity.defn(name=actions.STEP.name)
     async def step(self, input: StepInput) -> StepResult:
         """Run one step; a step that was lost without a result is not run again."""
-        await asyncio.to_thread(self._workplace.state.require_revision, input.state_revision)
         return await once(
             self._workplace,
             key=input.key,
             subject=f"action/{input.action}",
             result=StepResult,
             body=partial(self._step, input),
+            check=partial(self._check, input),
         )
+
+    async def _check(self, input: StepInput) -> None:
+        await asyncio.to_thread(self._workplace.state.require_revision, input.state_revision)
 
     async def _step(self, input: StepInput, operation: Operation, say: Say) -> StepResult:
         action = await asyncio.to_thread(self._action, input.app, input.release, input.action)
         step = action.steps[input.step]
         found = await operation.attach()
         if operation.started_elsewhere or (found is not None and found.outcome == "lost"):
-            raise OutcomeUnknown(
-                f"The step {step.name!r} of {input.action} was lost with its machine, and whether "
-                "it took effect is not known. It is not repeated; look, and run the action again."
-            )
+            await asyncio.to_thread(self._record, input, action, None)
+            raise _unknown(f"{input.action}, step {step.name!r}", "it was lost with its machine")
         config = await asyncio.to_thread(self._workplace.releases.config, input.app, input.release)
         script = await asyncio.to_thread(
             prepare_script, self._workplace, config, step, input, operation.folder
@@ -90,58 +93,71 @@ class ActionActivities:
     def _take(self, input: StepInput, action: Action, end: ToolEnd, script: Script) -> StepResult:
         name = action.steps[input.step].name
         if not end.succeeded():
-            self._record(input, action, {}, failed=True)
+            self._record(input, action, None)
             raise _why_it_failed(f"{input.action}, step {name!r}", end, input, script.mask)
         try:
             values = parse_outputs(script.outputs.read_bytes())
         except EngineFailed as error:
+            self._record(input, action, None)
             raise EngineFailed(f"{input.action}, step {name!r}: {error.message}") from None
         outputs = {
             key: Output(value=value, sensitive=script.mask.value(value) != value)
             for key, value in values.items()
         }
-        revision = self._record(input, action, outputs, failed=False)
-        return StepResult(
-            step=name,
-            outputs=Outputs(
-                values={key: one.value for key, one in outputs.items() if not one.sensitive},
-                sensitive=sorted(key for key, one in outputs.items() if one.sensitive),
-            ),
-            state_revision=revision,
-        )
+        # The steps of a run share the limit: its result holds the outputs of all of them.
+        others = sum(size for step, size in self._run(input).sent.items() if step != name)
+        sent = as_sent(outputs, script.mask, LARGEST_SENT_BYTES - others)
+        revision = self._record(input, action, outputs, sent_bytes(sent))
+        return StepResult(step=name, outputs=sent, state_revision=revision)
+
+    def _run(self, input: StepInput) -> ActionRun:
+        """What the run that the step belongs to has left so far."""
+        run = run_id(input)
+        found = self._workplace.state.action_run(input.action, run)
+        return found or ActionRun(action=input.action, status="running", run=run, begun=time.time())
 
     def _record(
-        self, input: StepInput, action: Action, outputs: dict[str, Output], *, failed: bool
+        self, input: StepInput, action: Action, left: Mapping[str, Output] | None, sent: int = 0
     ) -> int:
-        before = self._workplace.state.action(action.name) if input.step else None
-        merged = {**(before.outputs if before else {}), **outputs}
-        steps = _steps(before)
-        steps[action.steps[input.step].name] = {key: one.value for key, one in outputs.items()}
-        hidden = any(one.sensitive for one in merged.values())
-        merged["steps"] = Output(value=steps, sensitive=hidden)
+        """Record what the step left, None if it failed; returns the state's new revision."""
+        before, name = self._run(input), action.steps[input.step].name
+        outputs = {**before.outputs, **(left or {})}
+        steps = {**_steps(before), name: {key: one.value for key, one in (left or {}).items()}}
+        hidden = any(one.sensitive for one in outputs.values())
         last = input.step == len(action.steps) - 1
-        return self._workplace.state.put_action(
-            ActionRecord(
+        return self._workplace.state.put_action_run(
+            ActionRun(
                 action=action.name,
-                status="failed" if failed else "done" if last else "running",
-                outputs=merged,
+                status="failed" if left is None else "done" if last else "running",
+                outputs={**outputs, "steps": Output(value=steps, sensitive=hidden)},
+                run=before.run,
+                begun=before.begun,
+                sent={**before.sent, name: sent},
             )
         )
 
 
-def _steps(record: ActionRecord | None) -> dict[str, JsonValue]:
-    found = record.outputs.get("steps") if record else None
+def _steps(run: ActionRun) -> dict[str, JsonValue]:
+    found = run.outputs.get("steps")
     return dict(found.value) if found is not None and isinstance(found.value, dict) else {}
 
 
+def _unknown(what: str, why: str) -> OutcomeUnknown:
+    return OutcomeUnknown(
+        f"{what}: {why}, and whether it took effect is not known. It is not repeated; look, and "
+        "run the action again."
+    )
+
+
 def _why_it_failed(what: str, end: ToolEnd, input: StepInput, mask: Mask) -> Exception:
-    lines = mask.text(end.last_lines())
+    lines = end.last_lines(mask=mask.text)
     said = f" Its last lines:\n{lines}" if lines else ""
     match end.outcome:
         case "timed_out":
             return EngineFailed(f"{what} took longer than {input.timeout_seconds:.0f} s.{said}")
         case "lease_lost":
-            return LockHeld(f"{what} was stopped: another machine runs the action.{said}")
+            # Like one that was lost: it had begun, and a script cannot be taken up again.
+            return _unknown(what, f"it was stopped, since {mask.text(end.message)}")
         case "interrupted":
             return EngineFailed(f"{what} was interrupted with its worker; it is not repeated.")
         case _:

@@ -43,13 +43,21 @@ def parse_outputs(content: bytes) -> dict[str, JsonValue]:
 
 def _object(text: str, position: int) -> tuple[dict[str, JsonValue], int]:
     try:
-        found, end = json.JSONDecoder().raw_decode(text, position)
+        found, end = json.JSONDecoder(parse_constant=_refuse).raw_decode(text, position)
+    except RecursionError:
+        why = "it is nested too deeply"
     except ValueError as error:
-        raise EngineFailed(
-            f"the outputs file has a broken JSON object at line {_line_number(text, position)} "
-            f"({error.args[0].split(':')[0]})"
-        ) from None
-    return found, end
+        why = error.args[0].split(":")[0]
+    else:
+        return found, end
+    raise EngineFailed(
+        f"the outputs file has a broken JSON object at line {_line_number(text, position)} ({why})"
+    )
+
+
+def _refuse(constant: str) -> object:
+    """Python would take what no other reader of JSON does."""
+    raise ValueError(f"{constant} is no JSON")
 
 
 def _line(text: str, start: int, end: int) -> tuple[str, str]:

@@ -8,14 +8,16 @@ from pathlib import Path
 from activities.masking import Mask
 from activities.operations.operation import ToolRun
 from activities.operations.spec import Command
-from activities.terraform.tool import passed_on
+from activities.terraform.tool import defaults, passed_on
 from activities.workplace import Workplace
 from apps.config import ActionStep, AppConfig
+from apps.environment import environment_problems
 from apps.input_values import InputErrors
 from apps.templates import TemplateError, parse
 from apps.templates.printing import go_text
 from contracts.actions import StepInput
 from contracts.errors import BadConfig, BadInput
+from store.install_state import ActionRun
 
 STEP = "step"
 """Name of the command, and label of the run."""
@@ -47,7 +49,7 @@ def prepare_script(
         folder: The operation's own folder.
 
     Raises:
-        BadConfig: a template cannot be rendered.
+        BadConfig: a template cannot be rendered, or a variable may not be set.
         BadInput: an input is missing.
     """
     rendered, mask = _environment(workplace, config, step, input)
@@ -56,16 +58,16 @@ def prepare_script(
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     outputs.touch(mode=0o600)
     environment = {
+        **defaults(),
+        **rendered,
         **passed_on(),
         "HOME": str(root),
-        "LANG": "C.UTF-8",
         "NUON_ORG_ID": workplace.org,
         "NUON_APP_ID": input.app,
         "NUON_INSTALL_ID": input.install,
         "TRIGGER_TYPE": input.trigger,
         "NUON_ACTIONS_ROOT": str(root),
         "NUON_ACTIONS_OUTPUT_FILEPATH": str(outputs),
-        **rendered,
     }
     command = Command(STEP, _argv(step, folder / "script"))
     run = ToolRun(
@@ -90,9 +92,13 @@ def _argv(step: ActionStep, path: Path) -> list[str]:
 def _environment(
     workplace: Workplace, config: AppConfig, step: ActionStep, input: StepInput
 ) -> tuple[Mapping[str, str], Mask]:
+    refused = environment_problems(step.env_vars)
+    if refused:
+        raise BadConfig(f"{input.action}, step {step.name!r}: {'; '.join(refused)}.")
     try:
-        data = workplace.state.document(config, input.app).template_data()
-        secrets = workplace.state.secrets(config)
+        so_far = workplace.state.action_run(input.action, run_id(input))
+        data = workplace.state.document(config, input.app, so_far).template_data()
+        secrets = workplace.state.secrets(config) + _secrets_of(so_far)
         rendered = {name: parse(text).render(data) for name, text in step.env_vars.items()}
     except InputErrors as error:
         raise BadInput("; ".join(error.problems)) from None
@@ -100,3 +106,12 @@ def _environment(
         raise BadConfig(f"{input.action}, step {step.name!r}: {error}") from None
     secrets += [one.value for one in rendered.values() if one.sensitive]
     return {name: go_text(one.value) for name, one in rendered.items()}, Mask.of(secrets)
+
+
+def run_id(input: StepInput) -> str:
+    """The run that the step belongs to: two runs of one action may take turns, step by step."""
+    return input.key.partition("/")[0]
+
+
+def _secrets_of(run: ActionRun | None) -> list[object]:
+    return [one.value for one in run.outputs.values() if one.sensitive] if run else []

@@ -1,10 +1,12 @@
 """`deploy.scope`, `plan.view` and `deploy.finish`."""
 
 import asyncio
+import logging
 
 from temporalio import activity
 
 from activities.deploy.decisions import Target, decide
+from activities.deploy.retention import drop_old_runs
 from activities.heartbeats import heartbeating
 from activities.installs.description import describe
 from activities.terraform.plan_store import load_view
@@ -16,6 +18,9 @@ from contracts.deploys import Decision, FinishInput, PlanView, Scope, ScopeInput
 from contracts.errors import BadInput, NotThere
 from contracts.messages import Nothing
 from store.install_state import DeployedRelease
+from store.interface import StoreError
+
+_log = logging.getLogger(__name__)
 
 
 class DeployActivities:
@@ -84,9 +89,17 @@ class DeployActivities:
 
     @activity.defn(name=deploys.FINISH.name)
     async def finish(self, input: FinishInput) -> Nothing:
-        """Record the release as the one that the install runs."""
+        """Record the release as the one that the install runs, and drop what old runs left."""
         async with heartbeating():
             await self._workplace.check_turn(input.turn)
             deployed = DeployedRelease(app=input.app, release=input.release)
             await asyncio.to_thread(self._workplace.state.put_deployed, deployed)
+            await asyncio.to_thread(self._drop_old_runs)
             return Nothing()
+
+    def _drop_old_runs(self) -> None:
+        """The next deploy's end tries again: this one went well whatever becomes of old files."""
+        try:
+            drop_old_runs(self._workplace.store, self._workplace.data / "runs")
+        except (StoreError, OSError) as error:
+            _log.warning("Old plans and files of tools could not be dropped: %s", error)

@@ -1,6 +1,6 @@
 """What a deploy does with each component, and why: plan, skip, or tear down."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from activities.deploy.fingerprints import component_fingerprint, input_fingerprints
@@ -49,24 +49,29 @@ def _kept(name: str, graph: Graph, target: Target) -> Decision:
 
 
 def _why_plan(name: str, graph: Graph, target: Target) -> str | None:
+    """The first reason there is, or None."""
+    return next(_reasons(name, graph, target), None)
+
+
+def _reasons(name: str, graph: Graph, target: Target) -> Iterator[str]:
     record = target.deployed.get(name)
     component = target.config.component(name)
     if record is None or component is None:
-        return "it is not deployed yet"
+        yield "it is not deployed yet"
+        return
     if record.status != "done":
-        return "its last apply did not end well"
+        yield "its last apply did not end well"
     if record.artifact != target.artifacts[name]:
-        return "its artifact changed"
+        yield "its artifact changed"
     if record.config != component_fingerprint(component):
-        return "its config changed"
+        yield "its config changed"
     moved = [n for n, built_on in record.built_on.items() if _generation(n, target) != built_on]
     if moved:
-        return f"{', '.join(sorted(moved))} changed since"
+        yield f"{', '.join(sorted(moved))} changed since"
     inputs = input_fingerprints(graph, name, target.inputs, target.key)
     changed = sorted(key for key, value in inputs.items() if record.inputs.get(key) != value)
     if changed:
-        return f"the input {', '.join(changed)} changed"
-    return None
+        yield f"the input {', '.join(changed)} changed"
 
 
 def _generation(name: str, target: Target) -> str | None:

@@ -16,11 +16,12 @@ from contracts.deploys import FEATURE_DEPLOY, FEATURE_TERRAFORM
 from contracts.errors import ExclaveError
 from contracts.installs import DescribeInput
 from contracts.messages import WorkerDescription
+from contracts.operations import FEATURE_STOP
 
 PROTOCOL = 1
 """Raised when an old control plane could no longer speak with this worker."""
 
-FEATURES = frozenset({FEATURE_DEPLOY, FEATURE_TERRAFORM, FEATURE_ACTION})
+FEATURES = frozenset({FEATURE_DEPLOY, FEATURE_TERRAFORM, FEATURE_ACTION, FEATURE_STOP})
 """What inputs may require of this worker."""
 
 _log = logging.getLogger(__name__)

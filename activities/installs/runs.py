@@ -3,12 +3,14 @@
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 
 from temporalio import activity
 from temporalio.client import (
     Client,
     WorkflowContinuedAsNewError,
     WorkflowFailureError,
+    WorkflowHandle,
     WorkflowQueryFailedError,
 )
 from temporalio.service import RPCError, RPCStatusCode
@@ -59,7 +61,7 @@ class InstallRuns:
                 yield execution.id, execution.run_id
 
     async def _turn_of(self, workflow_id: str, run_id: str) -> RunTurn | None:
-        """The run's own answer; None if it has ended meanwhile."""
+        """The run's own answer; None if it has ended meanwhile, or will ask once it begins."""
         handle = self._client.get_workflow_handle(workflow_id, run_id=run_id)
         try:
             turn: RunTurn = await handle.query(
@@ -69,9 +71,16 @@ class InstallRuns:
         except WorkflowQueryFailedError as error:
             raise Unreachable(f"{workflow_id} does not answer for its turn: {error}") from None
         except RPCError as error:
-            if error.status == RPCStatusCode.NOT_FOUND:
+            if error.status == RPCStatusCode.NOT_FOUND or not await self._has_begun(handle):
                 return None
             raise Unreachable(f"{workflow_id} does not answer for its turn: {error}") from None
+
+    async def _has_begun(self, handle: WorkflowHandle[Any, Any]) -> bool:
+        """A run whose start is delayed cannot be asked; its history has nothing but its start."""
+        try:
+            return (await handle.describe()).history_length > 1
+        except RPCError as error:
+            return error.status != RPCStatusCode.NOT_FOUND
 
     @activity.defn(name=installs.WATCH_RUN.name)
     async def watch_run(self, input: WatchRunInput) -> Nothing:

@@ -2,18 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from activities.operations.spec import LeaseTerms
+from activities.operations.steady_clock import steady
 from store.leases import Leases, LeaseTaken
 
 
 class KeptLease:
     """This machine's lease on a subject, as its keeper sees it."""
 
-    def __init__(self, expires_at: float) -> None:
-        self.expires_at = expires_at
-        """Epoch seconds."""
+    def __init__(self, lasts_until: float) -> None:
+        self.lasts_until = lasts_until
+        """By `steady`: a lease that was renewed is not over because somebody set the clock."""
         self.lost = asyncio.Event()
         """Set once another machine may work on the subject."""
         self.why = ""
@@ -21,35 +22,37 @@ class KeptLease:
 
 @asynccontextmanager
 async def keep_lease(
-    leases: Leases, subject: str, terms: LeaseTerms, expires_at: float | None
+    leases: Leases, subject: str, terms: LeaseTerms, lasts_until: float | None
 ) -> AsyncIterator[KeptLease]:
-    """Renews the lease while the block runs; at once, if it is not known when it expires."""
-    lease = KeptLease(expires_at or leases.clock() + terms.seconds)
-    task = asyncio.create_task(_renew(lease, leases, subject, terms, at_once=expires_at is None))
+    """Renews the lease while the block runs; at once, if it is not known how long it lasts."""
+    lease = KeptLease(lasts_until or steady() + terms.seconds)
+    task = asyncio.create_task(_renew(lease, leases, subject, terms, at_once=lasts_until is None))
     try:
         yield lease
     finally:
         task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        # Not `await task`: a cancel by a person that arrives now must not pass for the task's.
+        await asyncio.wait({task})
 
 
 async def _renew(
     lease: KeptLease, leases: Leases, subject: str, terms: LeaseTerms, *, at_once: bool
 ) -> None:
-    pause = 0.0 if at_once else terms.next_renewal(lease.expires_at - leases.clock())
+    pause = 0.0 if at_once else terms.next_renewal(lease.lasts_until - steady())
     while True:
         await asyncio.sleep(pause)
         try:
-            lease.expires_at = (await asyncio.to_thread(leases.renew, subject)).expires_at
+            asked = steady()
+            await asyncio.to_thread(leases.renew, subject)
+            lease.lasts_until = asked + terms.seconds
         except LeaseTaken as error:
             lease.why = str(error)
             lease.lost.set()
             return
         except Exception as error:  # whatever it is, the lease is not renewed
-            if leases.clock() >= lease.expires_at - terms.margin_seconds:
+            if steady() >= lease.lasts_until - terms.margin_seconds:
                 lease.why = (
                     f"the lease on {subject} cannot be renewed: {type(error).__name__}: {error}"
                 )
                 lease.lost.set()
-        pause = terms.next_renewal(lease.expires_at - leases.clock())
+        pause = terms.next_renewal(lease.lasts_until - steady())

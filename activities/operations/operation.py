@@ -27,8 +27,10 @@ from activities.operations.locks import hold
 from activities.operations.spec import SPEC_FILE, Command, LeaseTerms, Spec, ToolRun
 from activities.operations.starting import start_supervisor, why_not_started, write_spec
 from activities.operations.status import ToolEnd, has_begun
+from activities.operations.steady_clock import steady
+from activities.operations.stopping import give_lease_back, interrupt_runs
 from activities.operations.subject import CurrentRun, Subject
-from contracts.errors import LockHeld, ToolLost, Unreachable
+from contracts.errors import Cancelled, Draining, LockHeld, ToolLost, Unreachable
 from store.files import make_folders
 from store.interface import Conflict, Store, StoreError, StoreUnavailable, check_key
 from store.journal import Entry, Journal, Outcome
@@ -74,6 +76,8 @@ class Context:
     cancelled_by_person: Callable[[], bool]
     followed: dict[Path, Subject]
     """By the run's folder: what is waited for now."""
+    interrupted: asyncio.Event
+    """Set for good once every tool was interrupted: from then on none is started."""
 
 
 class Operations:
@@ -114,6 +118,7 @@ class Operations:
             terms=terms,
             cancelled_by_person=cancelled_by_person,
             followed={},
+            interrupted=asyncio.Event(),
         )
         self._waits = waits
 
@@ -146,9 +151,9 @@ class Operations:
         with driver:
             async with self._stopping_own_tool(key, place):
                 await self._wait_for_other_runs(key, place, tell)
-                expires_at = await self._wait_for_lease(key, subject, tell)
+                lasts_until = await self._wait_for_lease(key, subject, tell)
             try:
-                async with keep_lease(leases, subject, context.terms, expires_at) as lease:
+                async with keep_lease(leases, subject, context.terms, lasts_until) as lease:
                     entry = await in_store(context.journal.begin, key, context.machine)
                     yield Operation(context, key, place, entry, lease)
             finally:
@@ -158,9 +163,35 @@ class Operations:
                         await asyncio.to_thread(leases.release, subject)
 
     async def interrupt_all(self) -> None:
-        """Interrupts every tool that an operation of this process waits for, until all are gone."""
+        """Interrupts every tool that an operation of this process waits for, until all are gone.
+
+        From then on no operation of this process starts a tool: `Operation.run` raises Draining.
+        """
+        self._context.interrupted.set()
         followed = list(self._context.followed.items())
         await asyncio.gather(*(place.interrupt(folder) for folder, place in followed))
+
+    async def stop(self, key: str, subject: str) -> bool:
+        """Ends an operation for good: its tool is gone, and no attempt starts one again.
+
+        An outcome that is recorded stands. Says whether a tool was alive on this machine.
+
+        Raises:
+            LockHeld: Another machine works on the subject for this key.
+            Unreachable: The store does not answer.
+        """
+        context = self._context
+        place = Subject(check_key(subject), context.data / "work-locks" / subject)
+        record, why = context.journal.record_failure, "A person cancelled the run."
+        await in_store(record, check_key(key), Cancelled.__name__, why)
+        interrupted = await interrupt_runs(key, place, context.data / "runs" / key)
+        other = await in_store(give_lease_back, key, place, context.leases)
+        if other is not None:
+            raise LockHeld(
+                f"Machine {other.machine} works on {subject} for {key}, and only a worker there "
+                "can stop its tool. Start it; otherwise this waits until its lease has expired."
+            )
+        return interrupted
 
     async def _wait_for_other_runs(self, key: str, place: Subject, tell: Say) -> None:
         """Waits for the tool of another operation; one of this key's own is attached to later."""
@@ -173,12 +204,13 @@ class Operations:
             await place.follow(current.folder, lease.lost)
 
     async def _wait_for_lease(self, key: str, subject: str, tell: Say) -> float:
-        """Waits for another machine's lease to end, takes it, and returns when it expires."""
+        """Waits for another machine's lease to end, takes it, and returns until when it lasts."""
         leases = self._context.leases
         while True:
+            asked = steady()
             lease = await in_store(leases.acquire, subject, key)
             if leases.is_own(lease):
-                return lease.expires_at
+                return asked + leases.seconds
             until = datetime.fromtimestamp(lease.expires_at).astimezone()
             tell(
                 f"waits for machine {lease.machine}, which works on {subject} for {lease.key}, "
@@ -274,6 +306,8 @@ class Operation:
             run: The commands.
 
         Raises:
+            Cancelled: The operation was stopped; nothing was started.
+            Draining: The worker's tools were interrupted; nothing was started.
             LockHeld: The lease was lost; nothing was started.
             ToolLost: The supervisor ended before it started the tool; nothing was done.
             Unreachable: The store does not answer; nothing was started.
@@ -283,6 +317,7 @@ class Operation:
         current = self._place.current()
         if current and self._place.is_busy():
             await self._follow(current.folder)
+        self._require_staying(label)
         folder = await self._prepare(label)
         await self._start(label, folder, run)
         end = await self._follow(folder)
@@ -320,7 +355,8 @@ class Operation:
         and the lock is free."""
         context, place = self._context, self._place
         with await hold(place.supervisor_lock) as lock:
-            expires_at = await self._renew_lease()
+            lasts_until = await self._renew_lease()
+            await self._refuse_if_stopped()
             spec = Spec(
                 key=self.key,
                 subject=place.name,
@@ -332,16 +368,31 @@ class Operation:
                 store=context.store_spec,
                 machine=asdict(context.machine),
                 lease=context.terms,
-                lease_expires_at=expires_at,
+                lease_lasts_until=lasts_until,
             )
             try:
                 await asyncio.to_thread(write_spec, spec)
+                # Nothing is awaited from here until the run is followed: it is interrupted there.
+                self._require_staying(label)
                 place.set_current(CurrentRun(self.key, label, folder))
                 start_supervisor(spec, lock)
             except BaseException:
                 (folder / SPEC_FILE).unlink(missing_ok=True)
                 raise
         self._records.append(RunRecord(label, folder))
+
+    async def _refuse_if_stopped(self) -> None:
+        """Another attempt, or `Operations.stop`, may have ended the operation meanwhile."""
+        outcome = await in_store(self._context.journal.outcome, self.key)
+        if outcome is not None and outcome.failure is not None:
+            raise Cancelled(f"Nothing was started: {self.key} has ended. {outcome.failure.message}")
+
+    def _require_staying(self, label: str) -> None:
+        if self._context.interrupted.is_set():
+            raise Draining(
+                f"{label} of {self._place.name} was not started: the worker leaves at once, and "
+                "the next attempt begins on one that works."
+            )
 
     async def _follow(self, folder: Path) -> ToolEnd | None:
         self._context.followed[folder] = self._place
@@ -355,12 +406,13 @@ class Operation:
             self._context.followed.pop(folder, None)
 
     async def _renew_lease(self) -> float:
-        """Makes sure that nothing is started without the lease; returns when it expires."""
+        """Makes sure that nothing is started without the lease; returns until when it lasts."""
+        asked = steady()
         try:
-            lease = await in_store(self._context.leases.renew, self._place.name)
+            await in_store(self._context.leases.renew, self._place.name)
         except LeaseTaken as error:
             raise LockHeld(f"Nothing was started: {error}.") from error
-        return lease.expires_at
+        return asked + self._context.terms.seconds
 
     def _run_folder(self, number: int, label: str) -> Path:
         return self.folder / f"{number}-{label}"

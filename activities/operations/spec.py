@@ -92,8 +92,8 @@ class Spec:
     store: Mapping[str, str]
     machine: Mapping[str, str]
     lease: LeaseTerms
-    lease_expires_at: float
-    """Epoch seconds."""
+    lease_lasts_until: float
+    """By `steady`, unless it is renewed."""
 
     def encode(self) -> bytes:
         """The content of the specification's file."""

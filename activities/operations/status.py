@@ -4,6 +4,7 @@ Who finds it later can tell a tool that was never started from one whose end is 
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -14,6 +15,8 @@ from store.files import replace_private
 
 STATUS_FILE: Final = "status.json"
 _TAIL_BYTES: Final = 8 * 1024
+_READ_BYTES: Final = 128 * 1024
+"""More than is told: secrets are masked before the cut, which may go through one of them."""
 
 Reason = Literal["timed_out", "interrupted", "lease_lost"]
 """Why a tool was interrupted."""
@@ -43,12 +46,17 @@ class ToolEnd:
         """Whether every command ended well, and by itself."""
         return self.outcome == "exited" and self.failed is None
 
-    def last_lines(self, count: int = 20) -> str:
-        """The last lines of the failed command's own output and of output.log, at most 8 KiB."""
+    def last_lines(self, count: int = 20, *, mask: Callable[[str], str] = str) -> str:
+        """The last lines of the failed command's own output and of output.log, at most 8 KiB.
+
+        Args:
+            count: How many of each, at most.
+            mask: Takes the secrets out; it sees more than is told.
+        """
         names = [name for name in (self.failed_stdout, OUTPUT_FILE) if name]
-        tails = [_tail(self.folder / name, count) for name in names]
+        tails = [_last_lines(mask(_tail(self.folder / name)), count) for name in names]
         text = "\n".join(tail for tail in tails if tail)
-        return text.encode()[-_TAIL_BYTES:].decode(errors="ignore")
+        return _from_a_whole_line(text.encode()[-_TAIL_BYTES - 1 :], _TAIL_BYTES)
 
 
 @dataclass
@@ -71,7 +79,7 @@ class Status:
     grace_seconds: float
     terminate_seconds: float
     deadline: float
-    """When the supervisor interrupts the tool at the latest; epoch seconds."""
+    """When the supervisor interrupts the tool at the latest, by `steady`."""
     commands: list[CommandStatus]
     supervisor: Process | None = None
     failed: str | None = None
@@ -169,12 +177,22 @@ def _process(raw: dict[str, Any] | None) -> Process | None:
     return Process(**raw) if raw else None
 
 
-def _tail(path: Path, count: int) -> str:
+def _tail(path: Path) -> str:
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
-            file.seek(max(0, size - _TAIL_BYTES))
-            text = file.read(_TAIL_BYTES).decode(errors="replace")
+            file.seek(max(0, size - _READ_BYTES - 1))
+            return _from_a_whole_line(file.read(_READ_BYTES + 1), _READ_BYTES)
     except FileNotFoundError:
         return ""
+
+
+def _from_a_whole_line(data: bytes, limit: int) -> str:
+    """The text; without its first line if there is more than the limit, since that was cut."""
+    if len(data) > limit:
+        data = data.partition(b"\n")[2]
+    return data.decode(errors="replace")
+
+
+def _last_lines(text: str, count: int) -> str:
     return "\n".join(text.splitlines()[-count:])

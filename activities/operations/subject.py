@@ -12,7 +12,6 @@ enforces the deadline and, through its own lease keeper, stops the tool when the
 import asyncio
 import json
 import signal
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,6 +21,7 @@ from activities.operations.locks import is_held, wait_free
 from activities.operations.processes import send
 from activities.operations.spec import INTERRUPT_FILE, SPEC_FILE
 from activities.operations.status import Reason, Status, ToolEnd, end_of
+from activities.operations.steady_clock import steady
 from store.files import replace_private, write_private
 
 _CURRENT: Final = "current.json"
@@ -98,7 +98,7 @@ class Subject:
         elif (folder / INTERRUPT_FILE).exists():
             await self._interrupt_orphan(folder, "interrupted")
         else:
-            left = max(0.0, status.deadline - time.time()) if status else None
+            left = max(0.0, status.deadline - steady()) if status else None
             reason = await self._until_gone(lease_lost, left)
             if reason:
                 await self._interrupt_orphan(folder, reason)

@@ -30,6 +30,7 @@ from activities.operations.status import (
     Status,
     outcome_of_exits,
 )
+from activities.operations.steady_clock import steady
 from store.files import open_private
 from store.leases import Leases, LeaseTaken, Machine
 from store.opening import open_store
@@ -52,7 +53,7 @@ class Supervisor:
             label=spec.label,
             grace_seconds=spec.run.grace_seconds,
             terminate_seconds=spec.run.terminate_seconds,
-            deadline=time.time() + spec.run.timeout_seconds,
+            deadline=steady() + spec.run.timeout_seconds,
             commands=[CommandStatus(c.name, c.stdout) for c in spec.run.commands],
             supervisor=identify(os.getpid()),
         )
@@ -62,7 +63,7 @@ class Supervisor:
         self._ladder = Ladder(spec.tree_lock, spec.run.grace_seconds, spec.run.terminate_seconds)
         self._children: list[subprocess.Popen[bytes]] = []
         self._ended = threading.Event()
-        self._lease_expires_at = spec.lease_expires_at
+        self._lease_lasts_until = spec.lease_lasts_until
         self._lease_trouble = "the store does not answer"
 
     def run(self) -> None:
@@ -186,7 +187,7 @@ class Supervisor:
         return min(max(0.0, due), _LONGEST_WAIT)
 
     def _lease_left(self) -> float:
-        return self._lease_expires_at - self._spec.lease.margin_seconds - time.time()
+        return self._lease_lasts_until - self._spec.lease.margin_seconds - steady()
 
     def _on_time(self) -> None:
         if self._reason is None and self._lease_left() <= 0:
@@ -215,9 +216,11 @@ class Supervisor:
         """
         spec = self._spec
         leases = Leases(open_store(spec.store), Machine(**spec.machine), seconds=spec.lease.seconds)
-        while not self._ended.wait(spec.lease.next_renewal(self._lease_expires_at - time.time())):
+        while not self._ended.wait(spec.lease.next_renewal(self._lease_lasts_until - steady())):
+            asked = steady()
             try:
-                self._lease_expires_at = leases.renew(spec.subject).expires_at
+                leases.renew(spec.subject)
+                self._lease_lasts_until = asked + spec.lease.seconds
             except LeaseTaken as error:
                 self._events.put(("lease_lost", str(error)))
                 return

@@ -14,7 +14,10 @@ from artifacts.files import make_private_folder, sync_folder, write_atomically
 from artifacts.packages import only_layer
 from artifacts.registry import Registry
 from contracts.builds import app_repository
-from contracts.errors import NotThere
+from contracts.errors import EngineFailed, NotThere
+
+ERRORED_STATE = "errored.tfstate"
+"""Where Terraform leaves a state that it could not write: the only copy of it."""
 
 
 class ReleaseReader:
@@ -58,6 +61,9 @@ class ReleaseReader:
         A folder that was made from the same artifact stays as it is, with what a tool has added to
         it; any other is replaced as a whole. At no time is it half of a module. Only one caller at
         a time may use a destination, and beside it lies a marker file, `.<name>.artifact`.
+
+        Raises:
+            EngineFailed: the folder to be replaced holds a state that is nowhere else.
         """
         digest = self.artifact(app, release, component)
         marker = destination.with_name(f".{destination.name}.artifact")
@@ -66,6 +72,7 @@ class ReleaseReader:
         what = f"component {component} of {_named(app, release)}"
         with told(what, f"{what} is not in the registry: build the release again"):
             archive = self._archive(app, digest)
+            _require_nothing_left(destination)
             _replace(destination, marker, archive)
         write_atomically(marker, digest.encode())
         return digest
@@ -79,6 +86,15 @@ class ReleaseReader:
 
 def _named(app: str, release: str) -> str:
     return f"release {release} of app {app}"
+
+
+def _require_nothing_left(destination: Path) -> None:
+    left = destination / ERRORED_STATE
+    if left.exists():
+        raise EngineFailed(
+            f"{left} is a state that Terraform could not write to its place. The folder is not "
+            "replaced while it holds that; put the state in its place, or remove the file."
+        )
 
 
 def _replace(destination: Path, marker: Path, archive: Path) -> None:

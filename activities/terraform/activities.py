@@ -15,6 +15,7 @@ from activities.terraform.plan_store import (
     PlanRecord,
     SavedPlan,
     load_plan,
+    providers_identity,
     save_plan,
     sha256,
     state_identity,
@@ -45,6 +46,7 @@ class TerraformActivities:
             subject=input.component,
             result=Plan,
             body=partial(self._plan, input),
+            check=partial(self._check, input),
         )
 
     @activity.defn(name=deploys.TERRAFORM_APPLY.name)
@@ -57,6 +59,7 @@ class TerraformActivities:
             subject=input.component,
             result=Applied,
             body=partial(self._apply, input),
+            check=partial(self._check, input),
         )
 
     async def _check(self, input: OperationInput) -> None:
@@ -88,6 +91,7 @@ class TerraformActivities:
         approved = await asyncio.to_thread(load_plan, self._workplace.store, input.plan_key)
         found = await operation.attach()
         job = await open_job(self._workplace, input, operation, say, plan_key=input.plan_key)
+        job.secrets.learn_plan(approved.changes)
         await asyncio.to_thread(_require_approved, job, approved, input.digest)
         end = await apply_to_the_end(job, approved, found)
         revision, outputs = await _settle(job, end)
@@ -105,10 +109,10 @@ def _save(job: Job, planned: Planned, digest: str) -> None:
         teardown=job.teardown,
         plan_file=sha256(file),
         tool=job.tool.identity,
-        providers=sha256(lock) if lock else "",
+        providers=providers_identity(job.space.lock_file),
         state=state_identity(job.space.state_path),
     )
-    view = render_view(job.input.component, job.verb, planned.changes, job.space.mask)
+    view = render_view(job.input.component, job.verb, planned.changes, job.secrets.mask())
     files = PlanFiles(file=file, shown=planned.shown.read_bytes(), view=view, lock=lock)
     save_plan(job.workplace.store, job.plan_key, record, files)
 
@@ -130,6 +134,8 @@ async def _settle(job: Job, applied: ToolEnd | None) -> tuple[int, Outputs]:
         run = commands.tool_run([commands.outputs(job.tool)], job.space)
         applied = await job.operation.run("outputs", run)
         if not applied.succeeded():
-            raise commands.why_it_ended(applied, job.input.component, job.space.mask)
+            raise await job.why_it_ended(applied)
+    await job.require_whole_state()
+    await job.keep_state()
     printed = await asyncio.to_thread((applied.folder / commands.OUTPUTS).read_bytes)
-    return await record_done(job.workplace, job.input, job.space, printed)
+    return await record_done(job.workplace, job.input, job.space, job.secrets, printed)

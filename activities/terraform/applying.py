@@ -5,10 +5,16 @@ from pathlib import Path
 
 from activities.operations.operation import ToolEnd, ToolRun
 from activities.terraform import commands
-from activities.terraform.plan_store import SavedPlan, load_lock, state_identity
-from activities.terraform.planning import Job, plan_now
+from activities.terraform.plan_store import (
+    SavedPlan,
+    load_lock,
+    providers_identity,
+    state_identity,
+)
+from activities.terraform.planning import Job, initialise, plan_now
 from activities.terraform.record import record_applying
-from activities.terraform.remainder import beyond_approval
+from activities.terraform.remainder import beyond_approval, dropped_replaces
+from activities.terraform.state_file import read_state
 from contracts.errors import EngineFailed, StalePlan
 
 APPLYING = "apply"
@@ -42,7 +48,7 @@ async def apply_to_the_end(job: Job, approved: SavedPlan, found: ToolEnd | None)
         end = await _apply_approved(job, approved)
     while end is None or not (end.label == APPLYING and end.succeeded()):
         if end is not None and end.label == APPLYING and end.outcome in _ENDED_BY_ITSELF:
-            raise commands.why_it_ended(end, job.input.component, job.space.mask)
+            raise await job.why_it_ended(end)
         end = await _apply_rest(job, approved)
         if end is None:
             return None
@@ -60,18 +66,20 @@ def _require_fresh(approved: SavedPlan, job: Job) -> None:
 
 async def _apply_approved(job: Job, approved: SavedPlan) -> ToolEnd:
     await asyncio.to_thread(_write, job.plan_file, approved.file)
-    await record_applying(job.workplace, job.input, job.space)
-    first = []
     if not job.space.is_initialised_for(job.plan_key):
         # Another worker made the plan: the same providers, or Terraform refuses the file.
         lock = await asyncio.to_thread(load_lock, job.workplace.store, job.plan_key)
-        if lock:
-            await asyncio.to_thread(_write, job.space.lock_file, lock)
-        first = [commands.initialise(job.tool)]
+        await asyncio.to_thread(_write, job.space.lock_file, lock)
+        await initialise(job)
+    await asyncio.to_thread(_require_providers, approved, job)
     job.say(f"{job.tool.name} apply")
-    return await _run(
-        job, commands.tool_run([*first, *commands.apply(job.tool, job.plan_file)], job.space)
-    )
+    return await _apply_file(job)
+
+
+def _require_providers(approved: SavedPlan, job: Job) -> None:
+    """Refuse a plan that was made with other providers than are in the working folder."""
+    if providers_identity(job.space.lock_file) != approved.record.providers:
+        raise StalePlan("the providers that Terraform chose have changed since it was planned")
 
 
 async def _apply_rest(job: Job, approved: SavedPlan) -> ToolEnd | None:
@@ -83,22 +91,37 @@ async def _apply_rest(job: Job, approved: SavedPlan) -> ToolEnd | None:
         )
     job.say("plans what a lost apply left to do")
     rest = await plan_now(job)
+    state = await asyncio.to_thread(read_state, job.space.state_path)
+    dropped = dropped_replaces(approved.changes, rest.changes, state or {})
+    if dropped:
+        rest = await plan_now(job, replace=dropped)
     if rest.changes.empty:
         return None
     beyond = beyond_approval(approved.changes, rest.changes)
     if beyond:
+        mask = await asyncio.to_thread(job.secrets.mask)
         raise StalePlan(
             "after a lost apply, more would be done than was approved: "
-            + job.space.mask.text("; ".join(beyond))
+            + mask.text("; ".join(beyond))
         )
     job.say(f"{job.tool.name} apply of what a lost apply left to do")
+    return await _apply_file(job)
+
+
+async def _apply_file(job: Job) -> ToolEnd:
+    """Apply the plan file, once what it starts from is kept and known."""
+    await job.require_whole_state()
+    await job.keep_state()
+    await record_applying(job.workplace, job.input, job.space)
     return await _run(job, commands.tool_run(commands.apply(job.tool, job.plan_file), job.space))
 
 
 async def _run(job: Job, run: ToolRun) -> ToolEnd:
+    # Planning and reading the plan took their time: the turn may be another run's by now.
+    await job.workplace.check_turn(job.input.turn)
     end = await job.operation.run(APPLYING, run)
     if end.outcome in {"interrupted", "lease_lost"}:
-        raise commands.why_it_ended(end, job.input.component, job.space.mask)
+        raise await job.why_it_ended(end)
     return end
 
 

@@ -7,9 +7,10 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from activities.terraform.marks import by_address, of_plan
 from contracts.deploys import ChangeCounts
 from contracts.errors import EngineFailed
 
@@ -54,6 +55,10 @@ class Changes:
 
     objects: tuple[Change, ...]
     outputs: tuple[Change, ...]
+    secrets: tuple[object, ...] = field(default=(), compare=False, repr=False)
+    """What the plan marks as sensitive anywhere, also of objects that do not change."""
+    marks: Mapping[str, list[object]] = field(default_factory=dict, compare=False, repr=False)
+    """By address, which parts of an object the plan marks."""
 
     @property
     def empty(self) -> bool:
@@ -107,14 +112,22 @@ def read_changes(plan: bytes) -> Changes:
             for name, one in document.get("output_changes", {}).items()
             if set(one["actions"]) != {"no-op"}
         ]
+        secrets, marks = tuple(of_plan(document)), by_address(document)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise EngineFailed(
             f"`terraform show -json` printed a plan that is not understood "
             f"({type(error).__name__}). Is the Terraform on this worker newer than 1.x?"
         ) from None
+    if document.get("action_invocations"):
+        raise EngineFailed(
+            "the module invokes actions (`action_trigger`, Terraform 1.14 and newer), which an "
+            "approval does not cover yet. Remove them from the module, or use an older Terraform."
+        )
     return Changes(
         tuple(sorted(objects, key=lambda one: (one.address, one.deposed or ""))),
         tuple(sorted(outputs, key=lambda one: one.address)),
+        secrets,
+        marks,
     )
 
 

@@ -1,5 +1,6 @@
 """The command lines of Terraform, and what their end means."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from activities.masking import Mask
@@ -36,11 +37,30 @@ def initialise(tool: TerraformTool) -> Command:
     return _command(tool, "init", "-reconfigure")
 
 
-def plan(tool: TerraformTool, file: Path, *, teardown: bool) -> list[Command]:
-    """`terraform plan` into a file, and `terraform show` of it."""
-    destroy = ["-destroy"] if teardown else []
+def plan(
+    tool: TerraformTool,
+    file: Path,
+    *,
+    teardown: bool,
+    variable_files: Sequence[Path] = (),
+    replace: Sequence[str] = (),
+) -> list[Command]:
+    """`terraform plan` into a file, and `terraform show` of it.
+
+    Args:
+        tool: Terraform.
+        file: Where the plan is written.
+        teardown: Whether everything is to be destroyed.
+        variable_files: A later one wins.
+        replace: The addresses of objects to replace though nothing in the module asks for it.
+    """
+    options = [
+        *(["-destroy"] if teardown else []),
+        *(f"-var-file={path}" for path in variable_files),
+        *(f"-replace={address}" for address in replace),
+    ]
     return [
-        _command(tool, "plan", *destroy, f"-out={file}", "-lock-timeout=0s"),
+        _command(tool, "plan", *options, f"-out={file}", "-lock-timeout=0s"),
         Command("show", [str(tool.path), "show", "-json", str(file)], stdout=SHOWN),
     ]
 
@@ -61,14 +81,14 @@ def _command(tool: TerraformTool, name: str, *arguments: str) -> Command:
 
 def why_it_ended(end: ToolEnd, component: str, mask: Mask) -> ExclaveError:
     """The typed error of a run that did not succeed, with the tool's own last lines."""
-    lines = mask.text(end.last_lines())
+    lines = end.last_lines(mask=mask.text)
     said = f" Its last lines:\n{lines}" if lines else ""
     what = f"{component}: terraform {end.failed or end.label}"
     match end.outcome:
         case "timed_out":
             return EngineFailed(f"{what} took longer than {TIMEOUT_SECONDS:.0f} s.{said}")
         case "lease_lost":
-            return LockHeld(f"{what} was stopped: another machine works on it.{said}")
+            return LockHeld(f"{what} was stopped: {end.message or 'its lease was lost'}.{said}")
         case "interrupted":
             return Draining(f"{what} was interrupted with its worker; the next attempt goes on.")
         case "signalled" | "lost":

@@ -102,6 +102,12 @@ def state_identity(state: Path) -> str:
     return f"{document.get('lineage')} {document.get('serial')} {sha256(content)}"
 
 
+def providers_identity(lock: Path) -> str:
+    """What changes with any provider; empty where the module needs none."""
+    content = lock.read_bytes() if lock.exists() else b""
+    return sha256(content) if content else ""
+
+
 def sha256(content: bytes) -> str:
     """The hexadecimal SHA-256 of the content."""
     return hashlib.sha256(content).hexdigest()

@@ -1,17 +1,24 @@
 """Planning: `init`, `plan` to a file, `show`; used by the plan and by recovery after a crash."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from activities.once import Say
-from activities.operations.operation import Operation
+from activities.operations.operation import Operation, ToolEnd
 from activities.terraform import commands
 from activities.terraform.changes import Changes, read_changes
+from activities.terraform.secrets import KnownSecrets
+from activities.terraform.state_file import keep_copy, require_whole
 from activities.terraform.tool import TerraformTool, find_terraform
 from activities.terraform.workspace import Workspace, prepare
 from activities.workplace import Workplace
+from contracts.errors import ExclaveError
 from contracts.messages import OperationInput
+
+INITIALISING = "init"
+"""The label of a run that initialises."""
 
 PLANNING = "plan"
 """The label of a run that plans."""
@@ -29,6 +36,7 @@ class Job:
     operation: Operation
     tool: TerraformTool
     space: Workspace
+    secrets: KnownSecrets
     say: Say
 
     @property
@@ -49,6 +57,25 @@ class Job:
     def verb(self) -> str:
         """What the plan is for."""
         return "teardown" if self.teardown else "apply"
+
+    async def why_it_ended(self, end: ToolEnd) -> ExclaveError:
+        """The typed error of a run that did not succeed, without any secret known by now."""
+        mask = await asyncio.to_thread(self.secrets.mask)
+        return commands.why_it_ended(end, self.input.component, mask)
+
+    async def require_whole_state(self) -> None:
+        """Refuse to go on with a damaged state.
+
+        Raises:
+            EngineFailed: as `require_whole` tells it.
+        """
+        store, path = self.workplace.store, self.space.state_path
+        await asyncio.to_thread(require_whole, store, self.input.component, path)
+
+    async def keep_state(self) -> None:
+        """Keep a copy of the state, which is whole."""
+        store, path = self.workplace.store, self.space.state_path
+        await asyncio.to_thread(keep_copy, store, self.input.component, path)
 
 
 async def open_job(
@@ -71,6 +98,7 @@ async def open_job(
         operation=operation,
         tool=tool,
         space=space,
+        secrets=KnownSecrets(space.mask, space.state_path),
         say=say,
     )
 
@@ -84,23 +112,46 @@ class Planned:
     changes: Changes
 
 
-async def plan_now(job: Job) -> Planned:
+async def plan_now(job: Job, replace: Sequence[str] = ()) -> Planned:
     """Plan against the state as it is now, to the job's plan file.
 
+    Args:
+        job: The component.
+        replace: Addresses of objects to replace though nothing in the module asks for it.
+
     Raises:
+        EngineFailed: the state is damaged, or Terraform uses another backend.
         ExclaveError: as `why_it_ended` types it.
     """
+    await initialise(job)
     job.say(f"{job.tool.name} plan")
-    run = commands.tool_run(
-        [
-            commands.initialise(job.tool),
-            *commands.plan(job.tool, job.plan_file, teardown=job.teardown),
-        ],
-        job.space,
+    planning = commands.plan(
+        job.tool,
+        job.plan_file,
+        teardown=job.teardown,
+        variable_files=job.space.variable_files,
+        replace=replace,
     )
-    end = await job.operation.run(PLANNING, run)
+    end = await job.operation.run(PLANNING, commands.tool_run(planning, job.space))
     if not end.succeeded():
-        raise commands.why_it_ended(end, job.input.component, job.space.mask)
-    await asyncio.to_thread(job.space.initialised_for, job.plan_key)
+        raise await job.why_it_ended(end)
     shown = end.folder / commands.SHOWN
-    return Planned(shown, await asyncio.to_thread(lambda: read_changes(shown.read_bytes())))
+    changes = await asyncio.to_thread(lambda: read_changes(shown.read_bytes()))
+    job.secrets.learn_plan(changes)
+    return Planned(shown, changes)
+
+
+async def initialise(job: Job) -> None:
+    """Run `init`, and make sure that it took our backend before anything uses it.
+
+    Raises:
+        EngineFailed: the state is damaged, or Terraform uses another backend.
+        ExclaveError: as `why_it_ended` types it.
+    """
+    await job.require_whole_state()
+    job.say(f"{job.tool.name} init")
+    run = commands.tool_run([commands.initialise(job.tool)], job.space)
+    end = await job.operation.run(INITIALISING, run)
+    if not end.succeeded():
+        raise await job.why_it_ended(end)
+    await asyncio.to_thread(job.space.initialised_for, job.plan_key)

@@ -4,7 +4,9 @@ import asyncio
 
 from activities.deploy.fingerprints import component_fingerprint, input_fingerprints
 from activities.terraform.outputs import as_sent, read_outputs
-from activities.terraform.workspace import Workspace, state_key
+from activities.terraform.secrets import KnownSecrets
+from activities.terraform.state_file import state_key
+from activities.terraform.workspace import Workspace
 from activities.workplace import Workplace
 from apps.graph import Graph
 from contracts.deploys import Outputs
@@ -21,7 +23,11 @@ async def record_applying(workplace: Workplace, input: OperationInput, space: Wo
 
 
 async def record_done(
-    workplace: Workplace, input: OperationInput, space: Workspace, printed: bytes
+    workplace: Workplace,
+    input: OperationInput,
+    space: Workspace,
+    secrets: KnownSecrets,
+    printed: bytes,
 ) -> tuple[int, Outputs]:
     """Remember that the component is what the release says.
 
@@ -29,15 +35,17 @@ async def record_done(
         workplace: Where the store is.
         input: Which component of which release.
         space: Its working folder.
+        secrets: What must not travel; learns the outputs that are sensitive.
         printed: `terraform output -json`.
 
     Returns:
         The state's new revision, and the outputs as they may travel.
     """
     outputs = read_outputs(printed)
+    secrets.learn_outputs(outputs)
     record = await asyncio.to_thread(_record, workplace, input, space, outputs, applying=False)
     revision = await asyncio.to_thread(workplace.state.put_component, record)
-    return revision, as_sent(outputs, space.mask)
+    return revision, as_sent(outputs, await asyncio.to_thread(secrets.mask))
 
 
 async def record_gone(workplace: Workplace, component: str) -> int:

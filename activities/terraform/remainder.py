@@ -3,14 +3,18 @@
 A remaining change does if its address and action match and every value that was known at the
 approval is equal; what was unknown then may have become anything. Of an approved replace, its
 create or the delete of the deposed object may be what is left. An object that this same apply
-created and that is now tainted is replaced: that counts as its create.
+created and that is now tainted is replaced: that counts as its create, and so does the delete of
+the tainted object once its replacement is there.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from activities.terraform.changes import Change, Changes
+from activities.terraform.state_file import State, instances
 
 _TAINTED = "replace_because_tainted"
+_TRIGGERED = "replace_by_triggers"
 
 
 def beyond_approval(approved: Changes, remaining: Changes) -> list[str]:
@@ -19,6 +23,37 @@ def beyond_approval(approved: Changes, remaining: Changes) -> list[str]:
         *_beyond(approved.objects, remaining.objects),
         *_beyond_outputs(approved.outputs, remaining.outputs),
     ]
+
+
+def dropped_replaces(approved: Changes, remaining: Changes, state: State) -> list[str]:
+    """The approved replaces that Terraform has forgotten, by address.
+
+    `replace_triggered_by` looks at what the same plan changes: once the trigger is updated, a plan
+    of the rest no longer replaces what it triggers.
+
+    Args:
+        approved: What was approved.
+        remaining: What a plan of the rest would do.
+        state: The state as it is now.
+    """
+    renewed = {one.address for one in remaining.objects if one.verb in {"replace", "create"}}
+    there = {where: one for where, one in instances(state) if not one.get("deposed")}
+    return [
+        one.address
+        for one in approved.objects
+        if one.verb == "replace" and one.reason == _TRIGGERED and one.address not in renewed
+        if _is_still(one, there.get(one.address) or there.get(one.previous_address or ""))
+    ]
+
+
+def _is_still(approved: Change, instance: Mapping[str, Any] | None) -> bool:
+    """Whether the object is the one that was to be replaced."""
+    attributes = (instance or {}).get("attributes")
+    if not isinstance(attributes, Mapping) or not isinstance(approved.before, Mapping):
+        return False
+    if approved.before.get("id") is not None:
+        return bool(attributes.get("id") == approved.before["id"])
+    return attributes == approved.before
 
 
 def _beyond(approved: Iterable[Change], remaining: Iterable[Change]) -> Iterable[str]:
@@ -36,8 +71,15 @@ def _beyond_outputs(approved: Iterable[Change], remaining: Iterable[Change]) -> 
     by_name = {change.address: change for change in approved}
     for change in remaining:
         one = by_name.get(change.address)
-        if one is None or not _matches(one.after, one.unknown, change.after, change.unknown):
+        if one is None or not _output_within(one, change):
             yield f"output {change.address}: would change in a way that was not approved"
+
+
+def _output_within(approved: Change, remaining: Change) -> bool:
+    """An output may come or change as approved; it may go only if that was approved."""
+    return (approved.verb == "delete") == (remaining.verb == "delete") and _matches(
+        approved.after, approved.unknown, remaining.after, remaining.unknown
+    )
 
 
 def _within(approved: Change, remaining: Change) -> bool:
@@ -46,25 +88,41 @@ def _within(approved: Change, remaining: Change) -> bool:
         return _within_replace(approved, remaining, result_matches)
     if approved.verb == "create" and remaining.verb == "replace":
         return remaining.reason == _TAINTED and remaining.deposed is None and result_matches
+    if approved.verb == "create" and remaining.verb == "delete":
+        return _is_own_deposed(approved, remaining)
     return (
         approved.actions == remaining.actions
         and approved.deposed == remaining.deposed
-        and approved.previous_address in (remaining.previous_address, None)
-        and approved.importing == remaining.importing
-        and approved.before == remaining.before
+        # What moved or was imported already does so no more.
+        and remaining.previous_address in (approved.previous_address, None)
+        and remaining.importing in (approved.importing, None)
+        and _same(approved.before, remaining.before)
         and result_matches
     )
 
 
 def _within_replace(approved: Change, remaining: Change, result_matches: bool) -> bool:
     if remaining.verb == "delete":
-        # The old object, deposed by create-before-destroy.
-        return remaining.deposed is not None and remaining.before == approved.before
+        # The old object, deposed by create-before-destroy, or a new one that was tainted.
+        is_old = remaining.deposed is not None and _same(approved.before, remaining.before)
+        return is_old or _is_own_deposed(approved, remaining)
     if remaining.verb == "create":
         return result_matches
     if remaining.verb != "replace" or not result_matches:
         return False
-    return remaining.before == approved.before or remaining.reason == _TAINTED
+    return _same(approved.before, remaining.before) or remaining.reason == _TAINTED
+
+
+def _is_own_deposed(approved: Change, remaining: Change) -> bool:
+    """Whether a deposed object is one that this same apply made: it came out tainted, and was
+    replaced."""
+    return remaining.deposed is not None and _matches(
+        approved.after, approved.unknown, remaining.before, False
+    )
+
+
+def _same(approved: object, now: object) -> bool:
+    return _matches(approved, False, now, False)
 
 
 def _matches(approved: object, unknown: object, now: object, unknown_now: object) -> bool:
@@ -84,7 +142,8 @@ def _matches(approved: object, unknown: object, now: object, unknown_now: object
             _matches(one, _at(unknown, index), other, _at(unknown_now, index))
             for index, (one, other) in enumerate(zip(approved, now, strict=True))
         )
-    return approved == now
+    # To Python, true is 1.
+    return approved == now and isinstance(approved, bool) == isinstance(now, bool)
 
 
 def _keys(unknown: object) -> Iterable[object]:

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from contracts.errors import BadConfig, EngineFailed, ToolMissing
+from contracts.errors import BadConfig, EngineFailed, ToolMissing, Unreachable
 
 _ASK_SECONDS = 60
 """`terraform version` takes 0.1 s; a machine that swaps takes longer."""
 
-_PASSED_ON = ("PATH", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE", "TZ")
+_PASSED_ON = ("PATH", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE")
 """What a tool gets of the worker's own environment: no secret is in these."""
 
 
@@ -53,6 +53,7 @@ def find_terraform() -> TerraformTool:
 
     Raises:
         ToolMissing: there is none.
+        Unreachable: the machine could not run it now.
         EngineFailed: it does not tell its version.
     """
     for name in ("terraform", "tofu"):
@@ -66,21 +67,40 @@ def find_terraform() -> TerraformTool:
 
 
 def _ask(path: Path, name: str) -> TerraformTool:
+    answer = _run_version(path)
     try:
-        answer = subprocess.run(
-            [str(path), "version", "-json"],
-            capture_output=True,
-            check=True,
-            timeout=_ASK_SECONDS,
-            env={**passed_on(), "CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": os.devnull},
-        )
+        answer.check_returncode()
         told = json.loads(answer.stdout)
         return TerraformTool(path, name, told["terraform_version"], told["platform"])
-    except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
+    except (subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
         raise EngineFailed(
             f"`{path} version -json` does not tell a version ({type(error).__name__}); "
             "is it Terraform 1.x or OpenTofu?"
         ) from None
+
+
+def _run_version(path: Path) -> subprocess.CompletedProcess[bytes]:
+    """What the machine itself cannot do now is tried again: it says nothing about the tool."""
+    try:
+        answer = subprocess.run(
+            [str(path), "version", "-json"],
+            capture_output=True,
+            check=False,
+            timeout=_ASK_SECONDS,
+            env={**passed_on(), "CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": os.devnull},
+        )
+    except subprocess.TimeoutExpired:
+        why = f"it did not answer within {_ASK_SECONDS} s"
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+    else:
+        if answer.returncode >= 0:
+            return answer
+        why = f"it was ended by signal {-answer.returncode}"
+    raise Unreachable(
+        f"`{path} version -json` could not be run: {why}. Is the worker's machine out of memory, "
+        "or may its user not run it? It is tried again."
+    )
 
 
 def environment(data: Path, home: Path, extra: Mapping[str, str]) -> dict[str, str]:
@@ -92,15 +112,22 @@ def environment(data: Path, home: Path, extra: Mapping[str, str]) -> dict[str, s
         extra: The component's `env_vars`, rendered.
     """
     return {
+        **defaults(),
+        **extra,
+        # What is ours comes last: it decides where state and plans go.
         **passed_on(),
         "HOME": str(home),
-        "LANG": "C.UTF-8",
         "TF_IN_AUTOMATION": "1",
         "TF_INPUT": "0",
         "CHECKPOINT_DISABLE": "1",
         "TF_CLI_CONFIG_FILE": str(_cli_config(data)),
-        **extra,
     }
+
+
+def defaults() -> dict[str, str]:
+    """What tools get unless the app config says otherwise."""
+    zone = os.environ.get("TZ")
+    return {"LANG": "C.UTF-8", **({"TZ": zone} if zone else {})}
 
 
 def passed_on() -> dict[str, str]:

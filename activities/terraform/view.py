@@ -19,11 +19,14 @@ _SIGNS = {
     "move": "->",
 }
 _UNKNOWN = "(known after apply)"
-_LONGEST_VALUE = 4096
 
 
 def render_view(component: str, verb: str, changes: Changes, mask: Mask) -> str:
-    """The whole view as text: a heading, then each object with its changed attributes."""
+    """The whole view as text: a heading, then each object with its changed attributes.
+
+    What the plan marks in one place is masked in all: a computed attribute may repeat it.
+    """
+    mask = mask.and_also(changes.secrets)
     lines = [f"{verb} {component}: {changes.counts()}", ""]
     for change in changes.objects:
         lines += [*_object_lines(change, mask), ""]
@@ -34,23 +37,37 @@ def render_view(component: str, verb: str, changes: Changes, mask: Mask) -> str:
 
 
 def pages(text: str) -> list[str]:
-    """The view cut at ends of lines into pages of at most PAGE_BYTES bytes."""
+    """The view in pages of at most PAGE_BYTES bytes: cut at ends of lines where that can be."""
     result: list[str] = []
     page: list[str] = []
     size = 0
     for line in text.splitlines(keepends=True):
-        length = len(line.encode())
-        if page and size + length > PAGE_BYTES:
-            result.append("".join(page))
-            page, size = [], 0
-        page.append(line)
-        size += length
+        for piece in _pieces(line):
+            length = len(piece.encode())
+            if page and size + length > PAGE_BYTES:
+                result.append("".join(page))
+                page, size = [], 0
+            page.append(piece)
+            size += length
     return [*result, "".join(page)]
+
+
+def _pieces(line: str) -> Iterable[str]:
+    """A line that is longer than a page in pieces that are not, each of whole characters."""
+    data = line.encode()
+    start = 0
+    while start < len(data):
+        end = min(start + PAGE_BYTES, len(data))
+        while end < len(data) and data[end] & 0xC0 == 0x80:
+            end -= 1
+        yield data[start:end].decode()
+        start = end
 
 
 def _object_lines(change: Change, mask: Mask) -> Iterable[str]:
     extra = f" (deposed {change.deposed})" if change.deposed else ""
     extra += f" (was {change.previous_address})" if change.previous_address else ""
+    extra += f" (import of {change.importing})" if change.importing else ""
     extra += f" ({change.reason.replace('_', ' ')})" if change.reason else ""
     yield mask.text(f"{_SIGNS.get(change.verb, '?')} {change.address}{extra}")
     before = change.before if isinstance(change.before, Mapping) else {}
@@ -91,11 +108,7 @@ def _shown(value: object, unknown: object, sensitive: object, mask: Mask) -> str
     if unknown is True:
         return _UNKNOWN
     shown = _without_sensitive(_with_unknown(value, unknown), sensitive)
-    text = json.dumps(mask.value(shown), ensure_ascii=False)
-    text = mask.text(text)
-    if len(text) > _LONGEST_VALUE:
-        return f"{text[:_LONGEST_VALUE]}… ({len(text)} characters)"
-    return text
+    return mask.text(json.dumps(mask.value(shown), ensure_ascii=False))
 
 
 def _with_unknown(value: object, unknown: object) -> object:

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.masking import Mask
+from activities.terraform.state_file import state_key, take_errored
 from activities.terraform.tool import environment
 from activities.workplace import Workplace
 from apps.config import AppConfig, TerraformComponent
+from apps.environment import environment_problems
 from apps.input_values import InputErrors
 from apps.templates import Rendered, TemplateError, parse, render_value
 from apps.templates.printing import go_text
@@ -34,6 +36,8 @@ class Workspace:
     mask: Mask
     state_path: Path
     artifact: str
+    variable_files: tuple[Path, ...]
+    """In their order: a later one wins."""
 
     @property
     def lock_file(self) -> Path:
@@ -46,7 +50,7 @@ class Workspace:
         return marker.is_file() and marker.read_text() == f"{self.artifact} {plan_key}"
 
     def initialised_for(self, plan_key: str) -> None:
-        """Remember that `init` was run for this plan.
+        """Remember that `init` was run for this plan; before anything uses the backend.
 
         Raises:
             EngineFailed: Terraform uses another backend than ours.
@@ -65,32 +69,28 @@ class Workspace:
             )
 
 
-def state_key(component: str) -> str:
-    """Where a component's Terraform state lies in the store."""
-    return f"terraform/{component}/terraform.tfstate"
-
-
 def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
     """Make the component's working folder from the release and the store; blocks.
 
     Raises:
         NotThere: the release has no such component.
         BadInput: inputs are missing.
-        BadConfig: a template cannot be rendered.
+        BadConfig: a template cannot be rendered, or an environment variable may not be set.
+        EngineFailed: a former apply left a state that cannot be put in its place.
     """
     config = workplace.releases.config(input.app, input.release)
     component = config.component(input.component)
     if component is None:
         raise NotThere(f"The release {input.release} has no component {input.component!r}.")
     folder = workplace.work_folder(component.name)
-    artifact = workplace.releases.unpack_module(input.app, input.release, component.name, folder)
     state_path = workplace.store.local_path(state_key(component.name))
     if state_path is None:
         raise EngineFailed("This kind of store cannot hold Terraform's state yet.")
     state_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    take_errored(workplace.store, component.name, folder, state_path)
+    artifact = workplace.releases.unpack_module(input.app, input.release, component.name, folder)
     values = _render(workplace, config, component, input)
     _write_backend(folder, state_path)
-    _write_variables(folder, values)
     return Workspace(
         folder=folder,
         component=component,
@@ -98,6 +98,7 @@ def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
         mask=values.mask,
         state_path=state_path,
         artifact=artifact,
+        variable_files=_write_variables(folder, values),
     )
 
 
@@ -112,6 +113,9 @@ class _Values:
 def _render(
     workplace: Workplace, config: AppConfig, component: TerraformComponent, input: OperationInput
 ) -> _Values:
+    refused = environment_problems(component.env_vars)
+    if refused:
+        raise BadConfig(f"{component.name}: {'; '.join(refused)}.")
     try:
         data = workplace.state.document(config, input.app).template_data()
         secrets = workplace.state.secrets(config)
@@ -145,14 +149,25 @@ def _write_backend(folder: Path, state_path: Path) -> None:
     _write_private(folder / _OVERRIDE, json.dumps(override))
 
 
-def _write_variables(folder: Path, values: _Values) -> None:
-    """Files of their own, never argv; Terraform reads `*.auto.tfvars*` in the order of names."""
+def _write_variables(folder: Path, values: _Values) -> tuple[Path, ...]:
+    """Files of their own, since everybody on the machine can read argv.
+
+    `plan` is given them by name, since `-var-file` wins over what the module's own `*.auto.tfvars`
+    say. They are called `.auto` all the same: so `apply` of a saved plan, which takes no variables,
+    finds those that are ephemeral.
+    """
     for left in folder.glob(f"{_OURS}*.auto.tfvars*"):
         left.unlink()
-    for index, contents in enumerate(values.files):
-        suffix = ".auto.tfvars.json" if contents.lstrip().startswith("{") else ".auto.tfvars"
-        _write_private(folder / f"{_OURS}{index:03}{suffix}", contents)
-    _write_private(folder / f"{_OURS}vars.auto.tfvars.json", json.dumps(values.variables))
+    contents = [
+        *((f"{index:03}", text) for index, text in enumerate(values.files)),
+        ("vars", json.dumps(values.variables)),
+    ]
+    paths = []
+    for name, text in contents:
+        kind = ".json" if text.lstrip().startswith("{") else ""
+        paths.append(folder / f"{_OURS}{name}.auto.tfvars{kind}")
+        _write_private(paths[-1], text)
+    return tuple(paths)
 
 
 def _write_private(path: Path, text: str) -> None:

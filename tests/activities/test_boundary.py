@@ -1,8 +1,10 @@
 """What every activity passes through: whose work it is, what it requires, how it may fail."""
 
 import asyncio
+import errno
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -13,9 +15,18 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from activities.boundary import Boundary
 from activities.masking import Mask
 from contracts.deploys import ScopeInput
-from contracts.errors import Bug, EngineFailed, LockHeld, NotUnderstood, PolicyDenied
+from contracts.errors import (
+    Bug,
+    EngineFailed,
+    LockHeld,
+    NotUnderstood,
+    PolicyDenied,
+    Unreachable,
+)
 from contracts.installs import DescribeInput
 from contracts.messages import Nothing, WorkerInput
+from store.folder import FolderStore
+from store.interface import ANY, Conflict
 
 FEATURES = frozenset({"deploy/1", "action/1"})
 
@@ -112,3 +123,42 @@ async def test_what_has_a_type_passes_as_it_is(error: BaseException) -> None:
     with pytest.raises(type(error)) as caught:
         await execute(Nothing(), does=raises)
     assert caught.value is error
+
+
+async def test_a_store_that_is_away_is_tried_again(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path / "store")
+    store.root.write_text("no folder")
+    with pytest.raises(Unreachable) as caught:
+        await execute(Nothing(), does=lambda: store.put("a", b"", if_match=ANY))
+    assert not caught.value.non_retryable
+    assert str(tmp_path) in caught.value.message
+    assert caught.value.__cause__ is None
+
+
+async def test_a_store_that_others_change_all_the_time_is_tried_again() -> None:
+    def lost() -> None:
+        raise Conflict("turn.json")
+
+    with pytest.raises(Unreachable, match=r"turn\.json was changed by somebody else"):
+        await execute(Nothing(), does=lost)
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (OSError(errno.ENOSPC, SECRET, "/data/work/net"), "/data/work/net: No space left"),
+        (PermissionError(errno.EACCES, SECRET, "/data/x"), "/data/x: Permission denied"),
+        (OSError(errno.EMFILE, SECRET), "test_boundary.py:"),
+        (OSError(SECRET), "OSError"),
+    ],
+)
+async def test_what_the_machine_lacks_is_named_and_tried_again(error: OSError, says: str) -> None:
+    def raises() -> None:
+        raise error
+
+    with pytest.raises(Unreachable) as caught:
+        await execute(Nothing(), does=raises)
+    assert not caught.value.non_retryable
+    assert says in caught.value.message
+    assert "Free space or mend it" in caught.value.message
+    assert SECRET not in str(caught.value)

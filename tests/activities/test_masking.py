@@ -2,6 +2,7 @@
 
 import base64
 import json
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import assume, given
@@ -141,3 +142,44 @@ def test_as_terraform_and_go_print_it(secret: str) -> None:
     hcl = json.dumps(secret).replace("${", "$${").replace("%{", "%%{")
     for printed in (go, hcl):
         assert printed[1:-1] not in mask.text(f"a = {printed}")
+
+
+WORDS = st.lists(
+    st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1), min_size=2
+)
+
+
+@given(WORDS, st.sampled_from(["\n", "\n│ ", "\n  │ ", "  ", " │\n╷ "]))
+def test_broken_over_lines_as_terraform_wraps_it(words: list[str], between: str) -> None:
+    assume(len("".join(words)) >= 4)
+    printed = between.join(words)
+    masked = Mask.of([" ".join(words)]).text(f"Error: {printed}")
+    assert masked == f"Error: {MASK}"
+
+
+def test_words_that_are_too_short_mask_nothing_else() -> None:
+    assert Mask.of(["a  b"]).text("is a\nb or a   b") == "is a\nb or a   b"
+
+
+@given(SECRETS)
+def test_as_urls_and_other_base64_hold_it(secret: str) -> None:
+    mask = Mask.of([secret])
+    data = secret.encode()
+    for printed in (
+        quote(secret, safe=""), quote_plus(secret), base64.urlsafe_b64encode(data).decode(),
+        base64.b64encode(data).decode().rstrip("="),
+        base64.urlsafe_b64encode(data).decode().rstrip("="),
+    ):  # fmt: skip
+        assert not survives(printed, mask.text(f"https://u:{printed}@host"))
+
+
+def test_json_within_json() -> None:
+    secret = 'p"w<d>-\\12'
+    printed = json.dumps({"policy": json.dumps({"a": secret})})
+    assert json.dumps(json.dumps(secret)[1:-1])[1:-1] in printed
+    assert Mask.of([secret]).text(printed) == json.dumps({"policy": json.dumps({"a": MASK})})
+
+
+def test_a_mask_learns_more() -> None:
+    mask = Mask.of(["first-one"]).and_also([{"deep": "second-one"}])
+    assert mask.text("first-one second-one") == f"{MASK} {MASK}"

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -21,10 +22,13 @@ from contracts.errors import (
     LockHeld,
     StalePlan,
     ToolLost,
+    TurnRefused,
     Unreachable,
 )
+from contracts.messages import Turn
 from store.folder import FolderStore
 from store.install_state import InstallState
+from store.interface import StoreUnavailable
 from store.journal import Journal
 from store.machine import Machine
 from store.opening import folder_description
@@ -33,6 +37,7 @@ KEY = "run-1/net/apply/1"
 DONE = Applied(state_revision=3, outputs=Outputs(values={"id": [1, "a"]}, sensitive=["p"]))
 
 Body = Callable[[Operation, Say], Awaitable[Applied]]
+Check = Callable[[], Awaitable[None]]
 
 
 class Site:
@@ -53,14 +58,14 @@ class Site:
             releases=cast(ReleaseReader, None),
         )  # fmt: skip
 
-    async def run(self, body: Body, key: str = KEY) -> Applied:
+    async def run(self, body: Body, key: str = KEY, check: Check | None = None) -> Applied:
         async def counted(operation: Operation, say: Say) -> Applied:
             self.calls += 1
             return await body(operation, say)
 
         async def activity() -> Applied:
             return await once(
-                self.workplace, key=key, subject="net", result=Applied, body=counted
+                self.workplace, key=key, subject="net", result=Applied, body=counted, check=check
             )  # fmt: skip
 
         return await ActivityEnvironment().run(activity)
@@ -179,3 +184,50 @@ async def test_a_cancel_of_the_body_records_nothing(site: Site) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert site.journal.outcome(KEY) is None
+
+
+async def test_a_turn_that_was_lost_during_the_wait_is_refused(site: Site) -> None:
+    ours, theirs = (Turn(number=n, workflow_id=f"deploy/acme/{n}") for n in (1, 2))
+    check = partial(site.workplace.check_turn, ours)
+    await check()
+    async with site.workplace.operations.open("run-2/net/apply/1", "net", print):
+        waiting = asyncio.ensure_future(site.run(done, check=check))
+        await asyncio.sleep(0.1)
+        assert not waiting.done(), "the subject is held by another run"
+        await site.workplace.check_turn(theirs)
+    with pytest.raises(TurnRefused, match="deploy/acme/2"):
+        await waiting
+    assert site.calls == 0
+    assert site.journal.outcome(KEY) is None
+
+
+async def test_what_was_done_needs_no_check(site: Site) -> None:
+    async def refused() -> None:
+        raise TurnRefused("by another run")
+
+    assert await site.run(done) == DONE
+    assert await site.run(done, check=refused) == DONE
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("away"), OSError(28, "No space left")])
+async def test_what_can_be_mended_is_not_recorded(site: Site, error: Exception) -> None:
+    with pytest.raises(type(error)):
+        await site.run(failing(error))
+    assert site.journal.outcome(KEY) is None
+    assert await site.run(done) == DONE
+
+
+async def test_a_result_that_cannot_be_recorded_is_not_a_final_failure(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> str:
+        raise StoreUnavailable("no room")
+
+    async def body(operation: Operation, say: Say) -> Applied:
+        monkeypatch.setattr(FolderStore, "put", full)
+        return DONE
+
+    with pytest.raises(Unreachable, match="no room"):
+        await site.run(body)
+    monkeypatch.undo()
+    assert await site.run(done) == DONE

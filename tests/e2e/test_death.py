@@ -14,6 +14,7 @@ from plane import is_alive, until
 LONG = Component("long", resources=3, seconds=3)
 LINES = ["long.r1", "long.r2", "long.r3"]
 HEARTBEAT_SECONDS = 20
+SLOW_ACTION = '[[steps]]\nname = "one"\ncommand = "sleep 300"\n'
 
 
 def begin_apply(site: Site, component: Component = LONG) -> str:
@@ -164,3 +165,49 @@ def test_a_person_cancels(site: Site) -> None:
     site.plane.approve_one(again)
     assert site.outcomes(again) == {"long": "applied"}
     assert site.lines().count("long.r1") == site.lines().count("long.r3") == 1
+
+
+def test_a_person_cancels_while_the_worker_is_dead(site: Site) -> None:
+    slow = Component("long", resources=3, seconds=3, seconds_of={2: 300})
+    run = begin_apply(site, slow)
+    terraform = site.worker.terraform()
+    site.worker.kill()
+    site.plane.temporal("workflow", "cancel", "--workflow-id", run)
+    # The attempt is given up after its heartbeat timeout; the run is not, since its tool is alive.
+    until(lambda: _scheduled(site, run, "operation.stop"), "the run to ask its worker")
+    assert is_alive(terraform)
+    described = site.plane.temporal("workflow", "describe", "--workflow-id", run)
+    assert described["workflowExecutionInfo"]["status"].endswith("RUNNING")
+    assert site.plane.query(f"install/{site.install}", "status")["holder"]["workflow_id"] == run
+    site.worker.start()
+    assert site.result(run)["status"] == "CANCELED"
+    # The workflow has ended: so has the tool with its tree, and its locks are gone.
+    assert not is_alive(terraform)
+    assert site.worker.processes("sleep 300") == []
+    assert not list(Path(site.worker.data / "store" / "leases").rglob("*.json"))
+    assert site.lines() == ["long.r1", "long.r2"]
+
+
+def test_a_person_cancels_an_action_while_the_worker_is_dead(site: Site) -> None:
+    release = site.build([Component("one")], actions={"slow": SLOW_ACTION})
+    site.begin(release)
+    run = site.deploy(release)
+    site.plane.approve_one(run)
+    site.completed(run)
+    action = site.act("slow")
+    script = until(lambda: site.worker.processes("sleep 300"), "the script")
+    site.worker.kill()
+    site.plane.temporal("workflow", "cancel", "--workflow-id", action)
+    until(lambda: _scheduled(site, action, "operation.stop"), "the run to ask its worker")
+    assert all(is_alive(pid) for pid in script)
+    site.worker.start()
+    assert site.result(action)["status"] == "CANCELED"
+    assert not [pid for pid in script if is_alive(pid)]
+
+
+def _scheduled(site: Site, run: str, activity: str) -> bool:
+    return any(
+        event.get("activityTaskScheduledEventAttributes", {}).get("activityType", {}).get("name")
+        == activity
+        for event in site.plane.history(run)["events"]
+    )

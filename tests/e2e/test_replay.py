@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,10 @@ def _make_runs(site: Site) -> dict[str, tuple[str, str | None]]:
         site.result(run)
         runs[name] = (run, None)
     runs["action-cancelled"] = (_cancelled_action(site), None)
+    runs["deploy-failed"] = (_failed_deploy(site), None)
+    runs["install-failed"] = (_failed_install(site), None)
+    runs["install-cancelled"] = (_cancelled_install(site), None)
+    runs["unknown"] = (_unknown_type(site), None)
     _wait_for_another_run(site, runs["install-first-run"][1])
     runs["install-continued"] = (f"install/{install}", None)
     return runs
@@ -115,6 +120,39 @@ def _retried_deploy(site: Site, release: str) -> str:
     assert site.worker.wait() == 0
     site.worker.start()
     site.completed(run)
+    return run
+
+
+def _failed_deploy(site: Site) -> str:
+    """The tool fails, and so does the deploy."""
+    run = site.deploy(site.build([replace(LONG, version="2", fails=True)], actions=ACTIONS))
+    site.plane.approve_one(run)
+    assert "EngineFailed" in str(site.result(run))
+    return run
+
+
+def _failed_install(site: Site) -> str:
+    """Its release is not of the app that it names."""
+    run, input = f"install/{site.install}-failed", {"install": f"{site.install}-failed"}
+    site.plane.start_workflow("Install", run, input | {"app": "nobody", "release": site.release})
+    assert site.result(run)["status"] == "FAILED"
+    return run
+
+
+def _cancelled_install(site: Site) -> str:
+    """Cancelled while it waits for its worker."""
+    run, input = f"install/{site.install}-gone", {"install": f"{site.install}-gone"}
+    site.plane.start_workflow("Install", run, input | {"app": site.app, "release": site.release})
+    until(lambda: site.plane.query(run, "status")["declared"], "the declared inputs")
+    site.plane.temporal("workflow", "cancel", "--workflow-id", run)
+    assert site.result(run)["status"] == "CANCELED"
+    return run
+
+
+def _unknown_type(site: Site) -> str:
+    run = f"deploy/{site.install}/unknown"
+    site.plane.start_workflow("Deplyo", run, {})
+    assert "BadInput" in str(site.result(run))
     return run
 
 

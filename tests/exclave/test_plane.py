@@ -59,7 +59,7 @@ async def test_the_second_signal_reaches_workers_and_the_third_tells_who_is_left
     await said.until("control plane is up")
     interrupt()
     await said.until("Draining")
-    while "build" not in (tmp_path / "asked.log").read_text():  # noqa: ASYNC110 - a file
+    while "build" not in (tmp_path / "asked.log").read_text():
         await asyncio.sleep(0.01)
     interrupt()
     line = await said.until("Told to interrupt their tools")
@@ -86,7 +86,7 @@ async def test_a_start_that_fails_half_way_leaves_nothing(plane, tmp_path):
 async def test_a_signal_while_starting_leaves_nothing(plane, said, tmp_path):
     running = asyncio.create_task(plane(registry={"first": "signal.pause()"}).run())
     pids = tmp_path / "data" / "pids.json"
-    while not (pids.exists() and "registry" in pids.read_text()):  # noqa: ASYNC110 - a file
+    while not (pids.exists() and "registry" in pids.read_text()):
         await asyncio.sleep(0.01)
     interrupt()
     await running

@@ -122,6 +122,33 @@ def test_only_newer_inputs_are_brought(state: InstallState) -> None:
         assert state.inputs(CONFIG)["zone"] == expected
 
 
+def test_an_install_that_began_again_keeps_what_it_does_not_know(state: InstallState) -> None:
+    state.bring_inputs(Inputs(revision=5, values={"zone": "b", "size": "9"}))
+    state.bring_inputs(Inputs(revision=7, values={"size": "1"}))
+    assert stored(state) == {"zone": "b", "size": "1"}
+    state.bring_inputs(Inputs(revision=8, values={"size": "1"}, removed=["zone"]))
+    assert stored(state) == {"size": "1"}
+
+
+def test_what_was_taken_back_stays_so_over_later_revisions(state: InstallState) -> None:
+    state.bring_inputs(Inputs(revision=5, values={"zone": "b", "size": "9"}))
+    state.bring_inputs(Inputs(revision=6, values={"zone": "b"}, removed=["size"]))
+    state.bring_inputs(Inputs(revision=7, values={"zone": "c"}, removed=["size"]))
+    assert stored(state) == {"zone": "c"}
+
+
+def test_what_an_install_began_from_is_all_its_own(state: InstallState) -> None:
+    state.bring_inputs(Inputs(revision=5, values={"zone": "b", "size": "9"}))
+    state.bring_inputs(Inputs(revision=6, values={"zone": "b"}, base=5))
+    assert stored(state) == {"zone": "b"}
+
+
+def stored(state: InstallState) -> dict[str, str]:
+    config = CONFIG.model_copy(update={"inputs": [input_of("zone"), input_of("size")]})
+    found = state.inputs(config)
+    return {name: str(value) for name, value in found.items() if value}
+
+
 def test_inputs_have_defaults_and_marks(state: InstallState) -> None:
     assert state.inputs(CONFIG) == {"zone": "a", "license": Sensitive("")}
     state.set_sensitive_input("license", SECRET)

@@ -87,3 +87,15 @@ def test_what_is_no_journal_is_told(journal: Journal) -> None:
         journal.outcome(KEY)
     with pytest.raises(Malformed):
         journal.begin(KEY, HERE)
+
+
+def test_what_is_known_of_a_run(tmp_path: Path) -> None:
+    journal = Journal(FolderStore(tmp_path), lambda: 7.0)
+    for key in ("run-1/net/plan/1", "run-1/net/apply/1", "run-10/net/plan/1"):
+        journal.begin(key, Machine("here", "b"))
+    assert journal.operations("run-1") == ["run-1/net/apply/1", "run-1/net/plan/1"]
+    assert journal.operations("run-2") == []
+    entry = journal.entry("run-1/net/plan/1")
+    assert entry is not None
+    assert (entry.attempts, entry.newest_attempt_at, entry.outcome) == (1, 7.0, None)
+    assert journal.entry("run-2/net/plan/1") is None

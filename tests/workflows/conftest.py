@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 from temporalio.client import Client
-from workflow_plane import controlling, temporal
+from workflow_plane import control_plane
 from workflow_site import FakeReleases, Site
 
 
@@ -17,7 +17,7 @@ def releases() -> FakeReleases:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def client(releases: FakeReleases) -> AsyncIterator[Client]:
-    async with temporal() as connected, controlling(connected, releases):
+    async with control_plane(releases) as connected:
         yield connected
 
 

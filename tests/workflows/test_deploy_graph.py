@@ -178,8 +178,10 @@ async def test_an_unreadable_release_fails_the_deploy_with_its_type(
 ) -> None:
     del releases.inputs[site.app]
     await site.begin()
-    error = await failure(await site.deploy())
+    run = await site.deploy()
+    error = await failure(run)
     assert (error.type, error.message) == ("NotThere", f"there is no app {site.app}")
+    assert releases.read_by.count(run.id) == 1, "trying again does not mend it"
     assert "scope" not in site.worker.begun
 
 

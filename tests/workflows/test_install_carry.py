@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 from temporalio.client import Client
-from workflow_plane import controlling, temporal
+from workflow_plane import control_plane
 from workflow_site import RELEASE, FakeReleases, Site, approve, asked, outcomes
 
 from contracts.deploys import Inputs, ScopeInput
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 async def short_history(releases: FakeReleases) -> AsyncIterator[Client]:
     """A server that suggests to continue as new after a few events."""
     limit = {"limit.historyCount.suggestContinueAsNew": "60"}
-    async with temporal(limit) as client, controlling(client, releases):
+    async with control_plane(releases, limit) as client:
         yield client
 
 

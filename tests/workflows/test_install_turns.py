@@ -1,6 +1,7 @@
 """Turns: one run at a time changes an install, whoever started it, and whoever dies."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
@@ -20,6 +21,7 @@ from workflow_site import (
     waiting,
 )
 
+from activities.installs.runs import InstallRuns
 from contracts.deploys import Inputs, ScopeInput
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -241,3 +243,35 @@ async def test_an_update_does_not_wait_for_a_worker_that_is_away(
     assert (await site.status()).worker is None
     async with site.serving():
         assert await outcomes(run) == {"net": "unchanged"}
+
+
+async def test_a_second_run_of_the_same_id_gets_the_turn_of_the_first(site: Site) -> None:
+    await site.begin()
+    first = await site.deploy_directly("mine")
+    await asked(first, "net")
+    await first.terminate("a test")
+    second = await site.deploy_directly("mine")
+    assert second.first_execution_run_id != first.first_execution_run_id
+    await finish(site, second)
+    await site.holder(None)
+
+
+async def test_a_run_that_a_new_install_missed_asks_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is open is looked up in an index that lags behind."""
+    await site.begin()
+    first = await site.deploy()
+    await asked(first, "net")
+    second = await site.deploy()
+    await site.waits_for_turn(second)
+    await site.entity.terminate("a test")
+    await finish(site, first)
+
+    async def nothing(self: InstallRuns, install: str) -> AsyncIterator[tuple[str, str]]:
+        for found in ():
+            yield found
+
+    monkeypatch.setattr(InstallRuns, "_open", nothing)
+    await site.begin()
+    await finish(site, second)

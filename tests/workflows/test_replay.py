@@ -20,8 +20,9 @@ RECORDED = sorted((Path(__file__).parent / "histories").glob("*.json.gz"))
 
 KINDS = {
     *("build-good", "build-failed", "build-cancelled"),
-    *("install-first-run", "install-continued"),
+    *("install-first-run", "install-continued", "install-failed", "install-cancelled"),
     *("deploy-good", "deploy-denied", "deploy-cancelled-in-apply", "deploy-retried"),
+    *("deploy-failed", "unknown"),
     *("action-good", "action-failed", "action-cancelled"),
 }
 

@@ -1,5 +1,6 @@
 """A Temporal server and a control worker, in the test's own process."""
 
+import gc
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -57,3 +58,26 @@ async def controlling(client: Client, releases: FakeReleases) -> AsyncIterator[N
         interceptors=[ArgumentCount(), Boundary()],
     ):
         yield
+
+
+@asynccontextmanager
+async def control_plane(
+    releases: FakeReleases, settings: Mapping[str, str] | None = None
+) -> AsyncIterator[Client]:
+    """Both of them, and nothing of them afterwards."""
+    async with temporal(settings) as client, controlling(client, releases):
+        yield client
+    _collect_dropped_runs()
+
+
+def _collect_dropped_runs() -> None:
+    """Runs that were terminated while the worker held them end here, in their `finally`.
+
+    Outside of a workflow that raises, and pytest would fail the whole session for it at its end.
+    """
+    before = sys.unraisablehook
+    sys.unraisablehook = lambda _: None
+    try:
+        gc.collect()
+    finally:
+        sys.unraisablehook = before

@@ -20,7 +20,7 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
-from contracts import actions, deploys, installs, releases
+from contracts import actions, deploys, installs, operations, releases
 from contracts.actions import ActionScope, ScopeAction, StepInput, StepResult
 from contracts.deploys import (
     Applied,
@@ -44,6 +44,7 @@ from contracts.errors import NotThere
 from contracts.installs import DescribeInput, InstallStatus
 from contracts.messages import Nothing, WorkerDescription
 from contracts.names import install_queue
+from contracts.operations import StopInput, Stopped
 from contracts.releases import DeclaredInput, ReadRelease, ReleaseGraph
 
 T = TypeVar("T")
@@ -78,9 +79,11 @@ class FakeReleases:
 
     def __init__(self) -> None:
         self.inputs: dict[str, list[DeclaredInput]] = {}
+        self.read_by: list[str] = []
 
     @activity.defn(name=releases.READ.name)
     async def read(self, input: ReadRelease) -> ReleaseGraph:
+        self.read_by.append(activity.info().workflow_id or "")
         if input.app not in self.inputs:
             raise NotThere(f"there is no app {input.app}")
         inputs = self.inputs[input.app]
@@ -156,9 +159,12 @@ class FakeWorker:
         if what not in self.gates:
             return
         waiting = asyncio.ensure_future(self.gates[what].wait())
-        while not waiting.done():
-            activity.heartbeat()
-            await asyncio.wait({waiting}, timeout=0.1)
+        try:
+            while not waiting.done():
+                activity.heartbeat()
+                await asyncio.wait({waiting}, timeout=0.1)
+        finally:
+            waiting.cancel()
 
     @activity.defn(name=deploys.SCOPE.name)
     async def scope(self, input: ScopeInput) -> Scope:
@@ -200,6 +206,10 @@ class FakeWorker:
         name = f"step {input.step}"
         return await self._answer(name, input, StepResult(step=name, state_revision=5 + input.step))
 
+    @activity.defn(name=operations.STOP.name)
+    async def stop(self, input: StopInput) -> Stopped:
+        return await self._answer(f"stop {input.subject}", input, Stopped())
+
     @activity.defn(name=installs.DESCRIBE.name)
     async def describe(self, input: DescribeInput) -> WorkerDescription:
         return await self._answer("describe", input, WORKER)
@@ -207,7 +217,7 @@ class FakeWorker:
     def activities(self) -> list[Callable[..., Any]]:
         return [
             self.scope, self.finish, self.plan, self.apply, self.view, self.action_scope,
-            self.action_step, self.describe,
+            self.action_step, self.stop, self.describe,
         ]  # fmt: skip
 
 

@@ -193,3 +193,12 @@ def test_decisions_wait_only_for_what_has_a_decision() -> None:
     ):
         found = by_name(over)
         assert all(set(one.after) <= found.keys() for one in found.values())
+
+
+def test_a_component_that_missed_a_change_of_its_dependency_is_planned() -> None:
+    on_net = {**DEPLOYED, "db": DEPLOYED["db"].model_copy(update={"built_on": {"net": "first"}})}
+    for generation, verb in (("first", "skip"), ("second", "plan")):
+        net = DEPLOYED["net"].model_copy(update={"generation": generation})
+        found = by_name(replace(ALL, deployed={**on_net, "net": net}))
+        assert found["db"].verb == verb
+    assert found["db"].reason == "net changed since"

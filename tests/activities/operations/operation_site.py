@@ -20,7 +20,7 @@ SUBJECT = "acme/vpc"
 async def until(condition: Callable[[], bool]) -> None:
     """What another process does cannot be awaited: looks again until it is so."""
     async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110
+        while not condition():
             await asyncio.sleep(0.02)
 
 

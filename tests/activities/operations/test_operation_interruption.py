@@ -9,8 +9,8 @@ from operation_site import KEY, SUBJECT, Site, until
 
 from activities.operations.locks import hold
 from activities.operations.operation import LeaseTerms, Operations, ToolEnd, ToolRun
-from contracts.errors import LockHeld
-from store.leases import Machine
+from contracts.errors import Draining, LockHeld
+from store.leases import Lease, Leases, Machine
 
 KIND = "trap 'touch asked; exit 1' INT; touch up; while true; do sleep 0.05; done"
 DEAF = "trap '' INT; touch up; while true; do sleep 0.05; done"
@@ -168,3 +168,45 @@ async def steal_lease(site: Site) -> None:
     """As if this machine had slept until its lease expired, and another one had come."""
     site.store.delete(f"leases/{SUBJECT}.json")
     site.leases(Machine("there", "b")).acquire(SUBJECT, "k")
+
+
+async def test_after_the_operators_second_signal_nothing_is_started(site: Site) -> None:
+    operations = site.operations()
+    first = asyncio.create_task(run_once(operations, site, site.shell(KIND)))
+
+    async def waiting() -> ToolEnd:
+        async with operations.open("run-2/vpc/apply/0", SUBJECT, site.say) as operation:
+            return await operation.run("tool", site.shell("touch later"))
+
+    await site.mark("up")
+    second = asyncio.create_task(waiting())
+    await until(lambda: bool(site.said))
+    await operations.interrupt_all()
+    assert (await first).outcome == "interrupted"
+    with pytest.raises(Draining, match="was not started"):
+        await second
+    assert not site.marked("later")
+    # Another worker process does it; nothing is known to have been started.
+    async with site.operations().open("run-2/vpc/apply/0", SUBJECT, site.say) as operation:
+        assert (operation.last, operation.started_elsewhere) == (None, False)
+        assert (await operation.run("tool", site.shell("touch later"))).succeeded()
+
+
+async def test_an_interruption_while_a_run_is_prepared_reaches_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operations = site.operations()
+    real = Leases.renew
+
+    def renew(leases: Leases, subject: str) -> Lease:
+        asyncio.run_coroutine_threadsafe(operations.interrupt_all(), loop).result(10)
+        return real(leases, subject)
+
+    loop = asyncio.get_running_loop()
+    async with operations.open(KEY, SUBJECT, site.say) as operation:
+        monkeypatch.setattr(Leases, "renew", renew)
+        with pytest.raises(Draining, match="was not started"):
+            await operation.run("tool", site.shell("touch up"))
+        monkeypatch.undo()
+    assert not site.marked("up")
+    assert not (site.data / "runs" / KEY / "1-tool" / "spec.json").exists()

@@ -9,7 +9,7 @@ from activities.releases import reader as reader_module
 from activities.releases.reader import ReleaseReader
 from artifacts.layout import Layout
 from artifacts.registry import Registry
-from contracts.errors import NotThere, PolicyDenied, Unreachable
+from contracts.errors import EngineFailed, NotThere, PolicyDenied, Unreachable
 from tests.activities.build.shop_source import build, registry_of, write_shop
 
 
@@ -179,3 +179,18 @@ def test_a_forged_module_is_refused_and_nothing_is_unpacked(
     with pytest.raises(PolicyDenied, match="damaged or forged"):
         reader.unpack_module("shop", release, "network", tmp_path / "work/network")
     assert not (tmp_path / "work").exists()
+
+
+def test_a_folder_with_a_state_that_is_nowhere_else_is_not_replaced(
+    reader: ReleaseReader, release: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "work" / "network"
+    reader.unpack_module("shop", release, "network", folder)
+    left = folder / "errored.tfstate"
+    left.write_text("{}")
+    reader.unpack_module("shop", release, "network", folder)
+    with pytest.raises(EngineFailed, match=r"errored\.tfstate is a state"):
+        reader.unpack_module("shop", release, "api", folder)
+    assert left.read_text() == "{}"
+    left.unlink()
+    reader.unpack_module("shop", release, "api", folder)

@@ -166,3 +166,16 @@ def test_a_digest_cannot_be_guessed_from_the_value_alone() -> None:
     assert digest(objects(change(after={"pin": "1234"})), b"") != digest(
         objects(change(after={"pin": "1234"}))
     )
+
+
+def test_a_plan_that_invokes_actions_is_not_understood() -> None:
+    document = json.loads(plan("update"))
+    assert read_changes(json.dumps({**document, "action_invocations": []}).encode())
+    with pytest.raises(EngineFailed, match="action_trigger"):
+        read_changes(json.dumps({**document, "action_invocations": [{"address": "a"}]}).encode())
+
+
+def test_what_is_marked_is_no_part_of_a_repr() -> None:
+    found = read_changes(plan("update"))
+    assert found.secrets
+    assert "secrets" not in repr(found)

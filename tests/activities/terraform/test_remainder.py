@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from terraform_plans import NAMES, change, changes, objects
 
 from activities.terraform.changes import Change, Changes
-from activities.terraform.remainder import beyond_approval
+from activities.terraform.remainder import beyond_approval, dropped_replaces
 
 TAINTED = "replace_because_tainted"
 
@@ -265,3 +265,55 @@ def test_real_plans_are_not_within_others() -> None:
 def test_what_is_told_names_both_verbs_and_no_value() -> None:
     [told] = beyond_approval(objects(CREATE), objects(change("delete", before={"p": "hunter2"})))
     assert told == "terraform_data.one: would delete it, approved was to create it"
+
+
+@pytest.mark.parametrize("approved", [CREATE, REPLACE])
+def test_a_tainted_object_that_this_apply_made_and_replaced_may_go(approved: Change) -> None:
+    deposed = change("delete", before=MADE, deposed="1149ce61")
+    assert is_within(approved, deposed)
+    assert not is_within(approved, replace(deposed, before={"size": "another", "id": "1"}))
+    assert not is_within(approved, replace(deposed, deposed=None)), "the current one would go"
+
+
+TRIGGERED = replace(REPLACE, reason="replace_by_triggers")
+
+
+def state_of(*instances: dict[str, Any]) -> dict[str, Any]:
+    resource = {"mode": "managed", "type": "terraform_data", "name": "one", "instances": instances}
+    return {"resources": [resource]}
+
+
+STILL_THERE = state_of({"attributes": OLD})
+
+
+def test_a_replace_by_its_trigger_that_a_plan_forgot() -> None:
+    dropped = dropped_replaces(objects(TRIGGERED), objects(), STILL_THERE)
+    assert dropped == ["terraform_data.one"]
+    update = change("update", before=OLD, after={"size": "s"})
+    assert dropped_replaces(objects(TRIGGERED), objects(update), STILL_THERE) == dropped
+    moved = replace(TRIGGERED, address="terraform_data.two", previous_address="terraform_data.one")
+    assert dropped_replaces(objects(moved), objects(), STILL_THERE) == ["terraform_data.two"]
+
+
+@pytest.mark.parametrize(
+    ("approved", "remaining", "state"),
+    [
+        (TRIGGERED, objects(TRIGGERED), STILL_THERE),
+        (TRIGGERED, objects(CREATE), STILL_THERE),
+        (REPLACE, objects(), STILL_THERE),
+        (change("update", before=OLD, reason="replace_by_triggers"), objects(), STILL_THERE),
+        (TRIGGERED, objects(), state_of({"attributes": MADE})),
+        (TRIGGERED, objects(), state_of({"attributes": OLD, "deposed": "1149ce61"})),
+        (TRIGGERED, objects(), {}),
+    ],
+)
+def test_no_other_is_asked_for(approved: Change, remaining: Changes, state: Any) -> None:
+    assert dropped_replaces(objects(approved), remaining, state) == []
+
+
+def test_an_object_without_an_id_is_known_by_all_its_attributes() -> None:
+    approved = replace(TRIGGERED, before={"size": "old"})
+    there = state_of({"attributes": {"size": "old"}})
+    assert dropped_replaces(objects(approved), objects(), there) == ["terraform_data.one"]
+    other = state_of({"attributes": {"size": "new"}})
+    assert dropped_replaces(objects(approved), objects(), other) == []

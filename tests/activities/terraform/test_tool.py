@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from activities.terraform.tool import TerraformTool, environment, find_terraform
-from contracts.errors import BadConfig, EngineFailed, ToolMissing
+from contracts.errors import BadConfig, EngineFailed, ToolMissing, Unreachable
 
 
 def tool(version: str, name: str = "terraform") -> TerraformTool:
@@ -80,6 +80,27 @@ def test_one_that_tells_no_version_is_named(path: Path, body: str) -> None:
         find_terraform()
 
 
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [("kill -9 $$", "ended by signal 9"), ("exec sleep 30", "did not answer within 0.2 s")],
+)
+def test_what_the_machine_cannot_do_now_is_tried_again(
+    path: Path, body: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("activities.terraform.tool._ASK_SECONDS", 0.2)
+    script(path, "terraform", f"PATH=/usr/bin:/bin; {body}")
+    with pytest.raises(Unreachable, match=says) as caught:
+        find_terraform()
+    assert not caught.value.non_retryable
+
+
+def test_one_that_cannot_be_started_is_tried_again(path: Path) -> None:
+    (path / "terraform").write_text("#!/no/such/interpreter\n")
+    (path / "terraform").chmod(0o700)
+    with pytest.raises(Unreachable, match="No such file"):
+        find_terraform()
+
+
 def test_the_environment_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
     monkeypatch.setenv("TF_VAR_size", "hunter2")
@@ -102,3 +123,14 @@ def test_the_operators_cli_config_is_taken_where_it_is_there(
     assert ours != str(theirs), "Terraform fails on one that is missing"
     theirs.write_text("")
     assert environment(tmp_path, tmp_path, {})["TF_CLI_CONFIG_FILE"] == str(theirs)
+
+
+def test_nothing_that_an_app_sets_wins_over_what_is_the_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    ours = environment(tmp_path, tmp_path, {})
+    assert environment(tmp_path, tmp_path, dict.fromkeys(ours, "theirs")) == ours | {
+        "LANG": "theirs", "TZ": "theirs",
+    }  # fmt: skip
+    assert ours["TZ"] == "Asia/Tokyo"

@@ -10,7 +10,10 @@ import pytest
 from activities.masking import MASK
 from activities.operations.operation import Operations
 from activities.releases.reader import ReleaseReader
-from activities.terraform.workspace import Workspace, prepare, state_key
+from activities.terraform import commands
+from activities.terraform.state_file import state_key
+from activities.terraform.tool import TerraformTool
+from activities.terraform.workspace import Workspace, prepare
 from activities.workplace import Workplace
 from apps.config import AppConfig, Input, Metadata, TerraformComponent
 from contracts.errors import BadConfig, BadInput, EngineFailed, NotThere
@@ -20,6 +23,7 @@ from store.install_state import ComponentRecord, InstallState, Output
 from store.interface import ANY
 
 SECRET = "hunter2hunter2"
+TOOL = TerraformTool(Path("/bin/terraform"), "terraform", "1.11.4", "linux_amd64")
 RELEASE = "sha256:" + "1" * 64
 
 
@@ -200,3 +204,34 @@ def test_another_backend_than_ours_is_refused(site: Site, backend: dict[str, Any
     with pytest.raises(EngineFailed, match=r"(?s)net: .*backend"):
         space.initialised_for("plan/1")
     assert not space.is_initialised_for("plan/1")
+
+
+@pytest.mark.parametrize("name", ["TF_WORKSPACE", "TF_CLI_ARGS_plan", "PATH", "LD_PRELOAD"])
+def test_what_would_change_how_terraform_works_is_refused(site: Site, name: str) -> None:
+    with pytest.raises(BadConfig, match=f"net: env_vars.{name} is set by the worker"):
+        site.prepare(env_vars={"TF_VAR_zone": "a", name: "x"})
+
+
+def test_the_files_of_variables_are_given_in_their_order(site: Site) -> None:
+    files = [{"contents": "a = 1"}, {"contents": '{"b": 2}'}]
+    space = site.prepare(var_file=files, vars={"zone": "b"})
+    [init, *planning] = [
+        commands.initialise(TOOL),
+        *commands.plan(
+            TOOL, Path("p"), teardown=False, variable_files=space.variable_files, replace=['x["k"]']
+        ),
+    ]
+    given = [one for one in planning[0].argv if one.startswith(("-var", "-replace"))]
+    assert given == [*(f"-var-file={path}" for path in space.variable_files), '-replace=x["k"]']
+    assert [path.name for path in space.variable_files] == [
+        "exclave-000.auto.tfvars", "exclave-001.auto.tfvars.json", "exclave-vars.auto.tfvars.json",
+    ]  # fmt: skip
+    assert not any("-var" in one for one in init.argv)
+
+
+def test_a_state_that_could_not_be_written_is_saved_before_the_folder_is_made(site: Site) -> None:
+    space = site.prepare()
+    (space.folder / "errored.tfstate").write_text('{"lineage": "l", "serial": 2}')
+    space = site.prepare()
+    assert json.loads(space.state_path.read_bytes())["serial"] == 2
+    assert not (space.folder / "errored.tfstate").exists()

@@ -1,0 +1,68 @@
+"""Drops what old runs left: their plans, and the files of their tools, hold secrets in clear.
+
+The newest runs keep theirs, for whoever must find out what happened. Journals stay: they are small,
+hold no secrets, and keep anything from being done twice. A run that has an operation without an
+outcome is kept for a week more, since another attempt may look for its tool.
+"""
+
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from store.interface import Store
+from store.journal import Journal
+
+KEPT_RUNS = 20
+
+_UNSETTLED_SECONDS = 7 * 24 * 3600.0
+
+
+def drop_old_runs(store: Store, runs: Path, now: float | None = None) -> None:
+    """Drop the plans of all but the newest runs, and the folders of all but the newest; blocks.
+
+    Args:
+        store: The install's store; plans are in it.
+        runs: The folder on this machine that holds a folder for each run.
+        now: Epoch seconds; by default, the time now.
+
+    Raises:
+        StoreError: the store cannot be read or written.
+        OSError: a folder cannot be removed.
+    """
+    history = _History(Journal(store), time.time() if now is None else now)
+    plans = store.list("plans/")
+    for run in history.old(key.split("/")[1] for key in plans):
+        for key in plans:
+            if key.startswith(f"plans/{run}/"):
+                store.delete(key)
+    here = runs.iterdir() if runs.is_dir() else ()
+    for run in history.old(folder.name for folder in here if folder.is_dir()):
+        shutil.rmtree(runs / run)
+
+
+class _History:
+    """What the journal tells of runs."""
+
+    def __init__(self, journal: Journal, now: float) -> None:
+        self._journal = journal
+        self._now = now
+
+    def old(self, runs: Iterable[str]) -> list[str]:
+        """Those of the runs that are not among the newest, and have ended."""
+        newest_first = sorted(set(runs), key=lambda run: (-self._when(run), run))
+        return [run for run in newest_first[KEPT_RUNS:] if self._has_ended(run)]
+
+    def _when(self, run: str) -> float:
+        """About when the run was at work: any operation of it tells."""
+        keys = self._journal.operations(run)
+        entry = self._journal.entry(keys[0]) if keys else None
+        return entry.newest_attempt_at if entry else 0.0
+
+    def _has_ended(self, run: str) -> bool:
+        entries = (self._journal.entry(key) for key in self._journal.operations(run))
+        return not any(
+            entry.outcome is None and entry.newest_attempt_at > self._now - _UNSETTLED_SECONDS
+            for entry in entries
+            if entry
+        )

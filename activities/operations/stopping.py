@@ -1,0 +1,48 @@
+"""Stops an operation from outside: no attempt of it need be there, nor come again."""
+
+import asyncio
+from pathlib import Path
+
+from activities.operations.file_lock import EXCLUSIVE, lock, open_lock
+from activities.operations.spec import INTERRUPT_FILE
+from activities.operations.subject import Subject
+from store.files import write_private
+from store.leases import Lease, Leases
+
+
+async def interrupt_runs(key: str, place: Subject, runs: Path) -> bool:
+    """Interrupts the key's tool and waits until its tree is gone; says whether one was alive.
+
+    Args:
+        key: The operation's key.
+        place: What it works on.
+        runs: The folder of the key's runs on this machine.
+    """
+    await asyncio.to_thread(_ask_to_interrupt, runs)
+    current = place.current()
+    if current is None or current.key != key or not place.is_busy():
+        return False
+    await place.interrupt(current.folder)
+    return True
+
+
+def _ask_to_interrupt(runs: Path) -> None:
+    """Seen by a supervisor that is being started right now, before it starts its tool."""
+    for folder in runs.glob("*-*"):
+        write_private(folder / INTERRUPT_FILE, b"")
+
+
+def give_lease_back(key: str, place: Subject, leases: Leases) -> Lease | None:
+    """Releases this machine's lease; returns another machine's, if it stands for the key.
+
+    Whoever works on the subject here keeps the lease, and gives it back.
+    """
+    with open_lock(place.driver_lock) as driver:
+        if not lock(driver.descriptor, EXCLUSIVE, block=False):
+            return None
+        lease = leases.acquire(place.name, key)
+        if not leases.is_own(lease):
+            return lease if lease.key == key else None
+        if not place.is_busy():
+            leases.release(place.name)
+        return None

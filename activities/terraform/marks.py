@@ -1,0 +1,90 @@
+"""What Terraform marks as sensitive, in the JSON of a plan and in the state.
+
+Nothing here knows a secret by itself: a mark stands beside the value, in the same shape.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_TYPE_WORDS = frozenset({"string", "number", "bool", "dynamic"})
+
+
+def of_plan(document: Mapping[str, Any]) -> Iterable[object]:
+    """Every value that a plan marks anywhere; of `terraform show -json`."""
+    variables = document.get("variables") or {}
+    declared = document.get("configuration", {}).get("root_module", {}).get("variables") or {}
+    for name, variable in declared.items():
+        if variable.get("sensitive"):
+            yield variables.get(name, {}).get("value")
+    changes = [
+        *(one["change"] for one in _list(document, "resource_changes")),
+        *(one["change"] for one in _list(document, "resource_drift")),
+        *(document.get("output_changes") or {}).values(),
+    ]
+    for change in changes:
+        yield from marked(change.get("before"), change.get("before_sensitive"))
+        yield from marked(change.get("after"), change.get("after_sensitive"))
+    # What is in no change: data sources that were read, and outputs that stay.
+    for values in (document.get("planned_values"), document.get("prior_state", {}).get("values")):
+        yield from _of_values(values or {})
+
+
+def by_address(document: Mapping[str, Any]) -> dict[str, list[object]]:
+    """The marks of each object of a plan, whether it changes or not."""
+    found: dict[str, list[object]] = {}
+    for one in [*_list(document, "resource_changes"), *_list(document, "resource_drift")]:
+        sides = [one["change"].get(f"{side}_sensitive") for side in ("before", "after")]
+        found.setdefault(one["address"], []).extend(sides)
+    return found
+
+
+def _of_values(values: Mapping[str, Any]) -> Iterable[object]:
+    for output in (values.get("outputs") or {}).values():
+        if output.get("sensitive"):
+            yield output.get("value")
+    modules = [values.get("root_module") or {}]
+    while modules:
+        module = modules.pop()
+        modules += _list(module, "child_modules")
+        for resource in _list(module, "resources"):
+            yield from marked(resource.get("values"), resource.get("sensitive_values"))
+
+
+def _list(table: Mapping[str, Any], key: str) -> list[Any]:
+    return table.get(key) or []
+
+
+def marked(value: object, marks: object) -> Iterable[object]:
+    """The parts of the value that are marked, in the shape of Terraform's `*_sensitive`."""
+    value = plain(value)
+    if marks is True:
+        yield value
+    elif isinstance(marks, Mapping) and isinstance(value, Mapping):
+        for key, mark in marks.items():
+            yield from marked(value.get(key), mark)
+    elif isinstance(marks, list) and isinstance(value, list):
+        for item, mark in zip(value, marks, strict=False):
+            yield from marked(item, mark)
+
+
+def part_at(value: object, path: Iterable[Mapping[str, Any]]) -> object:
+    """The part of an instance's attributes that a path of the state names."""
+    for step in path:
+        key = plain(step.get("value"))
+        value = plain(value)
+        if isinstance(value, Mapping):
+            value = value.get(str(key))
+        elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+            value = value[key]
+        else:
+            return None
+    return value
+
+
+def plain(value: object) -> object:
+    """Without the type that the state keeps beside a value of any type."""
+    if isinstance(value, Mapping) and value.keys() == {"value", "type"}:
+        kind = value["type"]
+        if isinstance(kind, list) or kind in _TYPE_WORDS:
+            return value["value"]
+    return value

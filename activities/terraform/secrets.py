@@ -1,0 +1,53 @@
+"""The secrets of a component, as they become known: from templates, plans, outputs and the state.
+
+Templates tell what was put in. What an apply makes (a password, say) is known from what Terraform
+marks: in its plan, in the outputs, and in the state, also one that a failed apply left. A value
+that Terraform marks in one place is masked in every other, where it does not know it.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from activities.masking import Mask
+from activities.terraform.changes import Changes
+from activities.terraform.marks import marked, part_at, plain
+from activities.terraform.state_file import instances, read_state
+from store.install_state import Output
+
+
+class KnownSecrets:
+    """Gathers what must not leave the customer's side."""
+
+    def __init__(self, rendered: Mask, state_path: Path) -> None:
+        """Begin with the secrets that templates rendered, and what the state marks."""
+        self._mask = rendered
+        self._state_path = state_path
+        self._marks: dict[str, list[object]] = {}
+        """By address, what plans mark: the state does not repeat what a provider's schema marks."""
+
+    def learn_plan(self, changes: Changes) -> None:
+        """Take what a plan marks."""
+        for address, marks in changes.marks.items():
+            self._marks.setdefault(address, []).extend(marks)
+        self._mask = self._mask.and_also(changes.secrets)
+
+    def learn_outputs(self, outputs: Mapping[str, Output]) -> None:
+        """Take the outputs that are sensitive."""
+        self._mask = self._mask.and_also(one.value for one in outputs.values() if one.sensitive)
+
+    def mask(self) -> Mask:
+        """A mask for all that is known, with what the state marks as it is now; blocks."""
+        state = read_state(self._state_path)
+        return self._mask.and_also(self._of_state(state)) if state else self._mask
+
+    def _of_state(self, state: Mapping[str, Any]) -> Iterable[object]:
+        for output in (state.get("outputs") or {}).values():
+            if output.get("sensitive"):
+                yield output.get("value")
+        for address, instance in instances(state):
+            attributes = instance.get("attributes") or {}
+            for path in instance.get("sensitive_attributes") or []:
+                yield plain(part_at(attributes, path))
+            for marks in self._marks.get(address, []):
+                yield from marked(attributes, marks)

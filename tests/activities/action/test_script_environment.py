@@ -1,0 +1,23 @@
+"""A step's environment: the app's own variables, and those of the worker, which it cannot set."""
+
+from pathlib import Path
+
+import pytest
+from test_action_steps import OUT, Site, step
+
+from contracts.errors import BadConfig
+
+
+async def test_its_own_variables_reach_the_script(tmp_path: Path) -> None:
+    echo = f"echo tz=$TZ lang=$LANG > {OUT}; echo install=$NUON_INSTALL_ID >> {OUT}"
+    result = await Site(tmp_path, step("one", echo, TZ="Asia/Tokyo", LANG="C")).step(0)
+    assert result.outputs.values == {"tz": "Asia/Tokyo lang=C", "install": "acme"}
+
+
+@pytest.mark.parametrize("name", ["PATH", "LD_PRELOAD", "TF_WORKSPACE", "NUON_INSTALL_ID"])
+async def test_the_workers_are_refused(tmp_path: Path, name: str) -> None:
+    mark = tmp_path / "mark"
+    site = Site(tmp_path, step("one", f": > {mark}", **{name: "/x"}))
+    with pytest.raises(BadConfig, match=f"scan, step 'one': env_vars.{name} is set by the worker"):
+        await site.step(0)
+    assert not mark.exists()

@@ -1,0 +1,41 @@
+"""The last lines of a tool: masked before they are cut, and never begun within a line."""
+
+from pathlib import Path
+
+import pytest
+
+from activities.masking import MASK, Mask
+from activities.operations.spec import OUTPUT_FILE
+from activities.operations.status import ToolEnd
+
+SECRET = "0123456789abcdef" * 8
+
+
+def end(folder: Path, text: str) -> ToolEnd:
+    (folder / OUTPUT_FILE).write_text(text)
+    return ToolEnd("apply", "exited", {"apply": 1}, "apply", folder)
+
+
+@pytest.mark.parametrize("after", [*range(8 * 1024 - 140, 8 * 1024 + 20, 7)])
+def test_the_end_of_a_secret_does_not_get_through_the_cut(tmp_path: Path, after: int) -> None:
+    tool = end(tmp_path, f"first\n{SECRET} " + "x" * (after - 5) + "\nlast\n")
+    for told in (tool.last_lines(mask=Mask.of([SECRET]).text), tool.last_lines()):
+        assert SECRET[-8:] not in told or SECRET in told
+    assert "last" in tool.last_lines()
+
+
+def test_a_secret_over_the_first_of_the_lines_is_masked(tmp_path: Path) -> None:
+    lines = "".join(f"line {number}\n" for number in range(18))
+    tool = end(tmp_path, f"it says correct horse\nbattery staple\n{lines}")
+    told = tool.last_lines(mask=Mask.of(["correct horse battery staple"]).text)
+    assert told.splitlines()[0] == f"it says {MASK}"
+    tool = end(tmp_path, f"it says correct horse\nbattery staple\n{lines}line 18\n")
+    assert "battery" not in tool.last_lines(mask=Mask.of(["correct horse battery staple"]).text)
+
+
+def test_at_most_so_many_lines_and_bytes(tmp_path: Path) -> None:
+    tool = end(tmp_path, "".join(f"{number} {'y' * 1000}\n" for number in range(400)))
+    told = tool.last_lines()
+    assert len(told.encode()) <= 8 * 1024
+    assert [line.split()[0] for line in told.splitlines()] == [str(n) for n in range(392, 400)]
+    assert end(tmp_path, "a\nb\nc\n").last_lines(2) == "b\nc"

@@ -1,0 +1,111 @@
+"""One component under a real Terraform: its module is a folder of the test, its store a folder."""
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from temporalio.testing import ActivityEnvironment
+
+from activities.operations.operation import Operations
+from activities.releases.reader import ReleaseReader
+from activities.terraform.activities import TerraformActivities
+from activities.terraform.state_file import state_key
+from activities.workplace import Workplace
+from apps.config import AppConfig, Metadata, TerraformComponent
+from contracts.deploys import Applied, ApplyInput, Plan, PlanInput
+from contracts.messages import Turn
+from store.folder import FolderStore
+from store.install_state import InstallState
+from store.machine import Machine
+from store.opening import folder_description
+
+RELEASE = "sha256:" + "1" * 64
+TURN = Turn(number=1, workflow_id="deploy/acme/1")
+
+
+@dataclass
+class Module:
+    """What the release holds: files by name, and fields of the component."""
+
+    files: dict[str, str]
+    component: dict[str, Any] = field(default_factory=dict)
+
+    def config(self, app: str, release: str) -> AppConfig:
+        base = {
+            "type": "terraform_module", "name": "net", "terraform_version": "1.5",
+            "public_repo": {"repo": ".", "directory": "m"},
+        }  # fmt: skip
+        component = TerraformComponent.model_validate(base | self.component)
+        return AppConfig(metadata=Metadata(version="v2"), components=[component])
+
+    def unpack_module(self, app: str, release: str, component: str, destination: Path) -> str:
+        destination.mkdir(parents=True, exist_ok=True)
+        for name, text in self.files.items():
+            (destination / name).write_text(text)
+        return "sha256:artifact"
+
+
+class TerraformSite:
+    """An install worker without a control plane."""
+
+    def __init__(self, root: Path) -> None:
+        assert shutil.which("terraform") or shutil.which("tofu"), "these tests need Terraform"
+        self.data = root / "data"
+        self.data.mkdir(parents=True)
+        self.store = FolderStore(root / "store")
+        self.module = Module({})
+        self.count = 0
+        machine = Machine.here(self.data)
+        self._operations = Operations(
+            self.store, folder_description(self.store.root), self.data, machine
+        )
+
+    @property
+    def state(self) -> Path:
+        return self.store.local_path(state_key("net"))
+
+    @property
+    def folder(self) -> Path:
+        return self.data / "work" / "acme" / "net"
+
+    def runs(self, key: str) -> list[str]:
+        """The runs of an operation, by number and label."""
+        return sorted(path.name for path in (self.data / "runs" / key).iterdir() if path.is_dir())
+
+    async def plan(self) -> tuple[str, Plan]:
+        """Plan; returns the plan's key too."""
+        self.count += 1
+        input = PlanInput(key=f"run/net/plan/{self.count}", **self._common())
+        return input.key, await ActivityEnvironment().run(self._activities().plan, input)
+
+    async def apply(self, plan_key: str, plan: Plan) -> Applied:
+        self.count += 1
+        input = ApplyInput(
+            key=f"run/net/apply/{self.count}",
+            plan_key=plan_key,
+            digest=plan.digest,
+            **self._common(),
+        )
+        return await ActivityEnvironment().run(self._activities().apply, input)
+
+    async def deploy(self) -> Applied:
+        return await self.apply(*await self.plan())
+
+    def _activities(self) -> TerraformActivities:
+        return TerraformActivities(
+            Workplace(
+                install="acme",
+                org="dev",
+                data=self.data,
+                store=self.store,
+                state=InstallState(self.store, "acme", "dev"),
+                operations=self._operations,
+                releases=cast(ReleaseReader, self.module),
+            )
+        )
+
+    def _common(self) -> dict[str, Any]:
+        return {
+            "install": "acme", "app": "shop", "release": RELEASE, "component": "net", "turn": TURN,
+        }  # fmt: skip

@@ -1,0 +1,135 @@
+"""The state: never torn, never empty by accident, and not lost where it could not be written."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from activities.terraform.state_file import (
+    instances,
+    keep_copy,
+    kept_key,
+    read_state,
+    require_whole,
+    set_aside_key,
+    state_key,
+    take_errored,
+)
+from contracts.errors import EngineFailed
+from store.folder import FolderStore
+
+
+def state(serial: int = 3, lineage: str = "l", **more: object) -> bytes:
+    return json.dumps({"version": 4, "serial": serial, "lineage": lineage, **more}).encode()
+
+
+class Site:
+    def __init__(self, root: Path) -> None:
+        self.store = FolderStore(root / "store")
+        self.path = self.store.local_path(state_key("net"))
+        self.folder = root / "work"
+        self.folder.mkdir()
+        self.errored = self.folder / "errored.tfstate"
+
+    def require_whole(self) -> None:
+        require_whole(self.store, "net", self.path)
+
+    def keep(self, content: bytes) -> None:
+        self.path.write_bytes(content)
+        keep_copy(self.store, "net", self.path)
+
+    def take(self) -> None:
+        take_errored(self.store, "net", self.folder, self.path)
+
+    def get(self, key: str) -> bytes | None:
+        found = self.store.get(key)
+        return found.data if found else None
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def test_none_before_the_first_apply(site: Site) -> None:
+    site.require_whole()
+    keep_copy(site.store, "net", site.path)
+    site.require_whole()
+    site.path.write_bytes(b"")
+    site.require_whole()
+    assert read_state(site.path) is None
+
+
+def test_an_empty_one_that_was_not_empty(site: Site) -> None:
+    site.keep(state())
+    site.require_whole()
+    site.path.with_name("terraform.tfstate.backup").write_bytes(state(2))
+    for damage in (lambda: site.path.write_bytes(b""), site.path.unlink):
+        damage()
+        with pytest.raises(EngineFailed) as caught:
+            site.require_whole()
+        for word in ("net", str(site.path), "is empty", kept_key("net"), ".backup", "import"):
+            assert word in caught.value.message
+
+
+@pytest.mark.parametrize("content", [state()[:20], b"\0" * 50, b"[]", b"\xff\xfe"])
+def test_a_torn_one(site: Site, content: bytes) -> None:
+    site.path.write_bytes(content)
+    with pytest.raises(EngineFailed, match="is torn"):
+        site.require_whole()
+    assert read_state(site.path) is None
+
+
+@pytest.mark.parametrize("now", [state(), b"", state()[:20]])
+def test_a_newer_one_takes_its_place(site: Site, now: bytes) -> None:
+    site.keep(state())
+    site.path.write_bytes(now)
+    site.errored.write_bytes(state(9))
+    site.take()
+    assert site.path.read_bytes() == state(9)
+    assert site.get(set_aside_key("net")) == now
+    assert not site.errored.exists()
+
+
+def test_the_one_of_a_first_apply_takes_its_place(site: Site) -> None:
+    site.errored.write_bytes(state(1))
+    site.take()
+    assert site.path.read_bytes() == state(1)
+
+
+def test_one_that_is_in_its_place_already_only_goes(site: Site) -> None:
+    site.keep(state())
+    site.errored.write_bytes(state())
+    site.take()
+    assert not site.errored.exists()
+    assert site.get(set_aside_key("net")) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [(state(9, "other"), "lineage"), (state(3, x=1), "serial 3"), (state(2), "serial 2"),
+     (state()[:9], "torn")],
+)  # fmt: skip
+def test_one_that_may_not_is_kept_and_told(site: Site, content: bytes, why: str) -> None:
+    for now in (state(), state()[:20]):
+        site.keep(state())
+        site.path.write_bytes(now)
+        site.errored.write_bytes(content)
+        with pytest.raises(EngineFailed, match=why) as caught:
+            site.take()
+        assert str(site.errored) in caught.value.message
+        assert site.errored.read_bytes() == content
+        assert site.path.read_bytes() == now
+
+
+def test_addresses_are_those_of_terraform() -> None:
+    found = instances(
+        {
+            "resources": [
+                {"mode": "managed", "type": "t", "name": "a", "instances": [{"index_key": "k.1"}]},
+                {"mode": "managed", "type": "t", "name": "b", "instances": [{"index_key": 0}]},
+                {"mode": "data", "type": "t", "name": "c", "module": "module.m", "instances": [{}]},
+            ]
+        }
+    )
+    assert [address for address, _ in found] == ['t.a["k.1"]', "t.b[0]", "module.m.data.t.c"]

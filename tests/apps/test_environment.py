@@ -1,0 +1,33 @@
+"""What an app config may not set: what decides how the tool works."""
+
+import pytest
+
+from apps.environment import environment_problem, environment_problems
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["AWS_REGION", "TF_VAR_zone", "TF_VAR_my-zone", "TZ", "LANG", "TOKEN", "GREETING", "TFX"],
+)
+def test_its_own_may_be_set(name: str) -> None:
+    assert environment_problem(name) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "TF_WORKSPACE", "TF_CLI_ARGS", "TF_CLI_ARGS_plan", "TF_DATA_DIR", "TF_CLI_CONFIG_FILE",
+        "TF_LOG", "TF_INPUT", "TERRAFORM_CONFIG", "PATH", "HOME", "LD_PRELOAD", "LD_LIBRARY_PATH",
+        "DYLD_INSERT_LIBRARIES", "HTTPS_PROXY", "https_proxy", "no_proxy", "SSL_CERT_FILE",
+        "NUON_ACTIONS_OUTPUT_FILEPATH", "NUON_INSTALL_ID", "TRIGGER_TYPE",
+    ],
+)  # fmt: skip
+def test_what_is_the_workers_may_not(name: str) -> None:
+    problem = environment_problem(name)
+    assert problem is not None and "set by the worker alone" in problem
+    assert environment_problems(["A", name]) == [f"env_vars.{name} {problem}"]
+
+
+@pytest.mark.parametrize("name", ["", "A=B", "A\0B"])
+def test_what_is_no_name(name: str) -> None:
+    assert environment_problem(name) == "is no name of an environment variable"

@@ -1,0 +1,126 @@
+"""A run that is cancelled ends once the worker has said that its tool is gone, and not before."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError
+from workflow_site import FakeReleases, Handle, Site, approve, ended, until
+
+from contracts.actions import StepInput
+from contracts.deploys import ApplyInput, PlanInput
+from contracts.errors import NotUnderstood
+from contracts.operations import StopInput
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+OPERATIONS = (PlanInput, ApplyInput, StepInput)
+AWAY = "waits for the install worker to say that"
+
+
+async def site_without_worker(client: Client, releases: FakeReleases, install: str) -> Site:
+    site = Site(client, install)
+    releases.inputs[site.app] = []
+    return site
+
+
+async def details(run: Handle) -> str:
+    """The current details, as the UI asks for them."""
+    found: str = await run.query("__temporal_workflow_metadata", result_type=dict)
+    return str(found)
+
+
+async def cancelling(run: Handle) -> None:
+    """The run waits for its worker, and says so."""
+
+    async def look() -> bool:
+        return AWAY in await details(run)
+
+    await until(look)
+    assert (await run.describe()).status == WorkflowExecutionStatus.RUNNING
+
+
+async def in_apply(site: Site) -> Handle:
+    await site.begin()
+    site.worker.gate("apply net")
+    run = await site.deploy()
+    await approve(run, "net")
+    await site.worker.wait_for("apply net")
+    return run
+
+
+async def in_plan(site: Site) -> Handle:
+    await site.begin()
+    site.worker.gate("plan net")
+    run = await site.deploy()
+    await site.worker.wait_for("plan net")
+    return run
+
+
+async def in_step(site: Site) -> Handle:
+    site.worker.gate("step 0")
+    input = {"install": site.install, "action": "health"}
+    run = await site.start("Action", f"action/{site.install}/health/1", input)
+    await site.worker.wait_for("step 0")
+    return run
+
+
+@pytest.mark.parametrize("begin", [in_apply, in_plan, in_step])
+async def test_a_worker_that_is_away_keeps_the_run_cancelling(
+    client: Client,
+    releases: FakeReleases,
+    install: str,
+    begin: Callable[[Site], Awaitable[Handle]],
+) -> None:
+    subject = "action/health" if begin is in_step else "net"
+    site = await site_without_worker(client, releases, install)
+    async with site.serving():
+        run = await begin(site)
+    # The worker left in the middle: the next attempt has not begun.
+    await run.cancel()
+    await cancelling(run)
+    assert not site.worker.told(StopInput)
+    site.worker.gates.clear()
+    site.worker.begun.clear()
+    async with site.serving():
+        assert await ended(run) == WorkflowExecutionStatus.CANCELED
+    [stop] = site.worker.told(StopInput)
+    begun = [one.key for one in site.worker.inputs if isinstance(one, OPERATIONS)]
+    assert (stop.subject, stop.install, stop.requires) == (subject, install, ["stop/1"])
+    assert stop.key == begun[-1], "exactly the operation that was under way"
+    assert {"describe", f"stop {subject}"} >= set(site.worker.begun), "no other attempt was made"
+
+
+async def test_the_turn_is_held_until_the_tool_is_gone(site: Site) -> None:
+    gate = site.worker.gate("stop net")
+    run = await in_apply(site)
+    await run.cancel()
+    await site.worker.wait_for("stop net")
+    await site.worker.passed(0.2)
+    assert (await run.describe()).status == WorkflowExecutionStatus.RUNNING
+    await site.holder(run)
+    # A second cancel does not end the wait.
+    await run.cancel()
+    gate.set()
+    assert await ended(run) == WorkflowExecutionStatus.CANCELED
+    await site.holder(None)
+
+
+async def test_an_old_worker_that_cannot_stop_is_not_waited_for(site: Site) -> None:
+    site.worker.answers["stop net"] = [NotUnderstood("no stop/1 here")]
+    run = await in_apply(site)
+    await run.cancel()
+    assert await ended(run) == WorkflowExecutionStatus.CANCELED
+
+
+async def test_where_no_tool_can_be_nobody_is_asked(site: Site) -> None:
+    await site.begin()
+    gate = site.worker.gate("scope")
+    run = await site.deploy()
+    await site.worker.wait_for("scope")
+    await run.cancel()
+    gate.set()
+    assert await ended(run) == WorkflowExecutionStatus.CANCELED
+    assert not site.worker.told(StopInput)
+    with pytest.raises(RPCError):
+        await run.terminate("it has ended")
