@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.operations.operation import Operations
+from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
 from contracts.errors import TurnRefused
 from contracts.messages import Turn

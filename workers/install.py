@@ -19,7 +19,7 @@ from activities.boundary import Boundary
 from activities.deploy.activities import DeployActivities
 from activities.heartbeats import cancelled_by_person
 from activities.installs.description import FEATURES, describe_worker
-from activities.operations.operation import Operations
+from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
 from activities.stopping import StopActivities
 from activities.terraform.activities import TerraformActivities

@@ -56,7 +56,11 @@ class ToolEnd:
         names = [name for name in (self.failed_stdout, OUTPUT_FILE) if name]
         tails = [_last_lines(mask(_tail(self.folder / name)), count) for name in names]
         text = "\n".join(tail for tail in tails if tail)
-        return _from_a_whole_line(text.encode()[-_TAIL_BYTES - 1 :], _TAIL_BYTES)
+        data = text.encode()
+        # Masked by now, so a line that alone is longer may be cut anywhere.
+        return _from_a_whole_line(data[-_TAIL_BYTES - 1 :], _TAIL_BYTES) or data[
+            -_TAIL_BYTES:
+        ].decode(errors="ignore")
 
 
 @dataclass

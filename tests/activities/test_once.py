@@ -10,7 +10,8 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from activities.once import Say, once
-from activities.operations.operation import Operation, Operations
+from activities.operations.opening import Operations
+from activities.operations.operation import Operation
 from activities.releases.reader import ReleaseReader
 from activities.workplace import Workplace
 from contracts.deploys import Applied, Outputs

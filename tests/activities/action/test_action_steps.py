@@ -10,7 +10,8 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.action.activities import ActionActivities
 from activities.action.script import STEP
-from activities.operations.operation import LeaseTerms, Operation, Operations, ToolEnd, ToolRun
+from activities.operations.opening import Operations
+from activities.operations.operation import LeaseTerms, Operation, ToolEnd, ToolRun
 from activities.releases.reader import ReleaseReader
 from activities.terraform.outputs import LARGEST_SENT_BYTES
 from activities.workplace import Workplace

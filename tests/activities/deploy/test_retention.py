@@ -10,7 +10,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.deploy.activities import DeployActivities
 from activities.deploy.retention import KEPT_RUNS, drop_old_runs
-from activities.operations.operation import Operations
+from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
 from activities.workplace import Workplace
 from contracts.deploys import FinishInput

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from activities.operations.file_lock import is_held
-from activities.operations.operation import Command, LeaseTerms, Operations, ToolRun
+from activities.operations.opening import Operations
+from activities.operations.operation import Command, LeaseTerms, ToolRun
 from activities.operations.processes import Process, is_alive
 from activities.operations.status import Status
 from store.folder import FolderStore

@@ -5,7 +5,8 @@ import os
 import sys
 from pathlib import Path
 
-from activities.operations.operation import Command, Operations, ToolRun
+from activities.operations.opening import Operations
+from activities.operations.operation import Command, ToolRun
 from store.folder import FolderStore
 from store.leases import Machine
 from store.opening import folder_description

@@ -8,7 +8,8 @@ import pytest
 from operation_site import KEY, SUBJECT, Site, until
 
 from activities.operations.locks import hold
-from activities.operations.operation import LeaseTerms, Operations, ToolEnd, ToolRun
+from activities.operations.opening import Operations
+from activities.operations.operation import LeaseTerms, ToolEnd, ToolRun
 from contracts.errors import Draining, LockHeld
 from store.leases import Lease, Leases, Machine
 

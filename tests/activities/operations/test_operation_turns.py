@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from operation_site import KEY, SUBJECT, Site, until
 
-from activities.operations.operation import LeaseTerms, Operations
+from activities.operations.opening import Operations
+from activities.operations.operation import LeaseTerms
 from contracts.errors import Unreachable
 from store.journal import Failure, Outcome
 from store.leases import Machine

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from temporalio.testing import ActivityEnvironment
 
-from activities.operations.operation import Operations
+from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
 from activities.terraform.activities import TerraformActivities
 from activities.terraform.state_file import state_key

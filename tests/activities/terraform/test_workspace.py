@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from activities.masking import MASK
-from activities.operations.operation import Operations
+from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
 from activities.terraform import commands
 from activities.terraform.state_file import state_key

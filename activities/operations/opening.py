@@ -1,0 +1,199 @@
+"""Opens operations: work on one subject of the install with tools, done once per key.
+
+Whoever opens an operation has the subject to itself: among this machine's processes by file locks,
+among machines by the lease. What earlier attempts with the key did is known by the journal, and a
+tool of theirs that still lives is attached to.
+
+    async with operations.open(key, subject, say) as operation:
+        if outcome := operation.outcome():            # done before
+            ...
+        end = await operation.attach()                # a tool of an earlier attempt
+        if end is None:
+            end = await operation.run("apply", ToolRun(...))
+        await operation.record_result({...})
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from activities.operations.keeping import KeptLease, keep_lease
+from activities.operations.locks import hold
+from activities.operations.memory import MemoryLimiter
+from activities.operations.operation import Context, Operation, Say, in_store
+from activities.operations.spec import LeaseTerms
+from activities.operations.steady_clock import steady
+from activities.operations.stopping import give_lease_back, interrupt_runs
+from activities.operations.subject import Subject
+from contracts.errors import Cancelled, LockHeld
+from store.interface import Store, StoreError, check_key
+from store.journal import Entry, Journal
+from store.leases import Leases, Machine
+
+_LOOK_AGAIN_SECONDS: Final = 5.0
+"""A store does not tell when another machine gives its lease back early."""
+
+
+class Operations:
+    """The operations of one worker process."""
+
+    def __init__(  # noqa: PLR0913 - what differs between workers, and nothing else
+        self,
+        store: Store,
+        store_spec: Mapping[str, str],
+        data: Path,
+        machine: Machine,
+        waits: Say = lambda text: None,
+        *,
+        cancelled_by_person: Callable[[], bool] = lambda: False,
+        terms: LeaseTerms | None = None,
+        clock: Callable[[], float] = time.time,
+        memory: MemoryLimiter | None = None,
+    ) -> None:
+        """Prepares; nothing is opened yet.
+
+        Args:
+            store: The install's store.
+            store_spec: Its description, for the supervisor, which opens it by itself.
+            data: The worker's data folder, on a local file system.
+            machine: This machine.
+            waits: Told what any operation waits for, besides the operation's own `say`.
+            cancelled_by_person: Asked when an operation's coroutine is cancelled: whether a person
+                wants the tool to stop. Otherwise the tool is left running.
+            terms: How long leases last.
+            clock: Epoch seconds, for leases and the journal.
+            memory: Admits tools; by default by the machine's free memory.
+        """
+        terms = terms or LeaseTerms()
+        self._context = Context(
+            store_spec=dict(store_spec),
+            data=data.absolute(),
+            machine=machine,
+            journal=Journal(store, clock),
+            leases=Leases(store, machine, clock, terms.seconds),
+            terms=terms,
+            cancelled_by_person=cancelled_by_person,
+            followed={},
+            memory=memory or MemoryLimiter(),
+            interrupted=asyncio.Event(),
+        )
+        self._waits = waits
+
+    @asynccontextmanager
+    async def open(self, key: str, subject: str, say: Say) -> AsyncIterator["Operation"]:
+        """Waits until the subject is free for this key, and holds it for the block.
+
+        An operation whose outcome is recorded is given at once: there is nothing to hold.
+
+        Args:
+            key: The operation's key: segments joined by `/`.
+            subject: What is worked on, in the same form, such as `acme/network`.
+            say: Told what the operation waits for.
+
+        Raises:
+            Unreachable: The store does not answer.
+        """
+        context, leases = self._context, self._context.leases
+        place = Subject(check_key(subject), context.data / "work-locks" / subject)
+        outcome = await in_store(context.journal.outcome, check_key(key))
+        if outcome:
+            yield Operation(context, key, place, Entry(0, (), outcome), KeptLease(0.0))
+            return
+        tell = self._teller(subject, say)
+        async with self._stopping_own_tool(key, place):
+            driver = await hold(
+                place.driver_lock,
+                lambda: tell(f"waits for another attempt or run that works on {subject}"),
+            )
+        with driver:
+            async with self._stopping_own_tool(key, place):
+                await self._wait_for_other_runs(key, place, tell)
+                lasts_until = await self._wait_for_lease(key, subject, tell)
+            try:
+                async with keep_lease(leases, subject, context.terms, lasts_until) as lease:
+                    entry = await in_store(context.journal.begin, key, context.machine)
+                    yield Operation(context, key, place, entry, lease, say=tell)
+            finally:
+                if not place.is_busy():
+                    # What cannot be given back expires.
+                    with suppress(StoreError):
+                        await asyncio.to_thread(leases.release, subject)
+
+    async def interrupt_all(self) -> None:
+        """Interrupts every tool that an operation of this process waits for, until all are gone.
+
+        From then on no operation of this process starts a tool: `Operation.run` raises Draining.
+        """
+        self._context.interrupted.set()
+        followed = list(self._context.followed.items())
+        await asyncio.gather(*(place.interrupt(folder) for folder, place in followed))
+
+    async def stop(self, key: str, subject: str) -> bool:
+        """Ends an operation for good: its tool is gone, and no attempt starts one again.
+
+        An outcome that is recorded stands. Says whether a tool was alive on this machine.
+
+        Raises:
+            LockHeld: Another machine works on the subject for this key.
+            Unreachable: The store does not answer.
+        """
+        context = self._context
+        place = Subject(check_key(subject), context.data / "work-locks" / subject)
+        record, why = context.journal.record_failure, "A person cancelled the run."
+        await in_store(record, check_key(key), Cancelled.__name__, why)
+        interrupted = await interrupt_runs(key, place, context.data / "runs" / key)
+        other = await in_store(give_lease_back, key, place, context.leases)
+        if other is not None:
+            raise LockHeld(
+                f"Machine {other.machine} works on {subject} for {key}, and only a worker there "
+                "can stop its tool. Start it; otherwise this waits until its lease has expired."
+            )
+        return interrupted
+
+    async def _wait_for_other_runs(self, key: str, place: Subject, tell: Say) -> None:
+        """Waits for the tool of another operation; one of this key's own is attached to later."""
+        current = place.current()
+        if current is None or current.key == key or not place.is_busy():
+            return
+        tell(f"waits for {current.label} of {current.key}, whose tool still runs")
+        context = self._context
+        async with keep_lease(context.leases, place.name, context.terms, None) as lease:
+            await place.follow(current.folder, lease.lost)
+
+    async def _wait_for_lease(self, key: str, subject: str, tell: Say) -> float:
+        """Waits for another machine's lease to end, takes it, and returns until when it lasts."""
+        leases = self._context.leases
+        while True:
+            asked = steady()
+            lease = await in_store(leases.acquire, subject, key)
+            if leases.is_own(lease):
+                return asked + leases.seconds
+            until = datetime.fromtimestamp(lease.expires_at).astimezone()
+            tell(
+                f"waits for machine {lease.machine}, which works on {subject} for {lease.key}, "
+                f"until {until:%H:%M:%S %Z} unless it renews its lease"
+            )
+            left = max(0.05, lease.expires_at - leases.clock())
+            await asyncio.sleep(min(left, _LOOK_AGAIN_SECONDS))
+
+    @asynccontextmanager
+    async def _stopping_own_tool(self, key: str, place: Subject) -> AsyncIterator[None]:
+        """A person who cancels an attempt that still waits means the tool of its key as well."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            current = place.current()
+            if self._context.cancelled_by_person() and current and current.key == key:
+                await place.interrupt(current.folder)
+            raise
+
+    def _teller(self, subject: str, say: Say) -> Say:
+        def tell(text: str) -> None:
+            say(text)
+            self._waits(f"{subject}: {text}")
+
+        return tell
