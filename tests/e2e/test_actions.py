@@ -4,7 +4,7 @@ import os
 import signal
 
 from apps_for_tests import Component
-from conftest import Site
+from install_site import Site
 from plane import until
 
 ROOT = Component("root", seconds=0)

@@ -1,7 +1,7 @@
 """Everything by the `temporal` command alone, as somebody without our command would do it."""
 
 from apps_for_tests import Component
-from conftest import Site
+from install_site import Site
 from plane import Plane, until
 
 NETWORK = Component("network", seconds=0.1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from apps_for_tests import Component
-from conftest import Site
+from install_site import Site
 from plane import is_alive, until
 
 LONG = Component("long", resources=3, seconds=3)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from apps_for_tests import Component
-from conftest import Site
+from install_site import Site
 from plane import until
 
 ROOT = Component("root", seconds=0.1)

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from apps_for_tests import Component
-from conftest import Site
+from install_site import Site
 from plane import BIN
 
 MAKER = Component(

@@ -1,7 +1,8 @@
 """The recorded histories of every workflow type and kind of end replay against the code.
 
 A change that fails here would break every run of that kind that is open while it is rolled out: put
-it behind `workflow.patched`. New histories: `pytest tests/e2e/test_replay.py --record-histories`.
+it behind `workflow.patched`. New histories are recorded by
+`pytest tests/e2e/test_every_history.py --record-histories`.
 """
 
 import gzip

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from apps_for_tests import Component
-from conftest import Site
+from install_site import Site
 from plane import Plane, until
 from temporalio.client import Client, WorkflowHistory
 from temporalio.worker import Replayer
@@ -40,7 +40,7 @@ async def test_every_kind_of_history_replays(site: Site, request: pytest.Fixture
     for name, (workflow_id, run_id) in runs.items():
         history = await client.get_workflow_handle(workflow_id, run_id=run_id).fetch_history()
         await replayer.replay_workflow(history)
-        if request.config.getoption("--record-histories"):
+        if request.config.getoption("--record-histories", default=False):
             _record(name, history)
 
 
