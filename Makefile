@@ -56,7 +56,7 @@ test: setup check ## Everything: the checks, then all tests (needs terraform)
 	$(BIN)/python -m pytest
 
 fast: setup ## The tests that start no processes; under a minute
-	$(BIN)/python -m pytest -m "not e2e"
+	$(BIN)/python -m pytest -m "not e2e and not process" -n auto
 
 bench: setup ## Measure; the numbers are printed
 	$(BIN)/python -m bench
