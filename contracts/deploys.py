@@ -44,6 +44,8 @@ class Grant(Message):
     turn: Turn
     app: Name
     inputs: Inputs = Field(default_factory=Inputs)
+    read: Digest | None = None
+    """A release that the Install workflow has read as one of the app's: nobody need look again."""
 
 
 class DeployInput(Command):

@@ -69,11 +69,12 @@ class Deploy:
     async def _deploy(self, input: DeployInput, grant: Grant) -> list[ComponentOutcome]:
         show(app=grant.app, install=input.install, release=input.release, status="deploying")
         self._shown = ("deploying", "")
-        await call_local(
-            releases.READ,
-            ReadRelease(app=grant.app, release=input.release),
-            summary="read the release's graph",
-        )
+        if grant.read != input.release:
+            await call_local(
+                releases.READ,
+                ReadRelease(app=grant.app, release=input.release),
+                summary="read the release's graph",
+            )
         scope = await self._scope(input, grant)
         self._worker = scope.worker
         state = DeployState(

@@ -189,7 +189,7 @@ class Install:
             self._next_run += 1
             if turns.is_free:
                 turn = turns.reserve(workflow_id)
-            grant = Grant(turn=turn, app=own.app, inputs=self._inputs) if turn else None
+            grant = self._grant(own, turn) if turn else None
             try:
                 run = await workflow.start_child_workflow(
                     "Deploy",
@@ -211,6 +211,9 @@ class Install:
                 self._to_read = request.release
             self._show_details()
             return RunStarted(workflow_id=workflow_id, run_id=run.first_execution_run_id or "")
+
+    def _grant(self, own: InstallInput, turn: Turn) -> Grant:
+        return Grant(turn=turn, app=own.app, inputs=self._inputs, read=self._known)
 
     @deploy.validator
     def _validate_deploy(self, request: DeployRequest) -> None:
