@@ -1,0 +1,57 @@
+"""A valid app config in a folder, that a test then changes."""
+
+from pathlib import Path
+
+import pytest
+
+from apps.loader import ConfigErrors, LoadedApp, load
+
+METADATA = 'version = "v2"\n'
+MODULE = 'variable "zone" {}\nvariable "size" {\n  default = 1\n}\noutput "url" {\n  value = 1\n}\n'
+DB = """type = "terraform_module"
+name = "db"
+terraform_version = "1.11.4"
+public_repo = { repo = ".", directory = "modules/db" }
+vars = { zone = "z" }
+"""
+ACTION = """name = "check"
+triggers = [{ type = "manual" }]
+[[steps]]
+name = "one"
+command = "true"
+"""
+INPUTS = """[[input]]
+name = "zone"
+display_name = "Zone"
+description = "Where"
+"""
+
+
+class App:
+    """A valid config in a folder, that a test then changes."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.write("metadata.toml", METADATA)
+        self.write("inputs.toml", INPUTS)
+        self.write("components/db.toml", DB)
+        self.write("modules/db/main.tf", MODULE)
+        self.write("actions/check.toml", ACTION)
+
+    def write(self, file: str, content: str | bytes) -> None:
+        path = self.root / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def load(self) -> LoadedApp:
+        return load(self.root)
+
+    def errors(self) -> list[str]:
+        with pytest.raises(ConfigErrors) as caught:
+            self.load()
+        return [str(problem) for problem in caught.value.problems]
+
+    def only_error(self) -> str:
+        errors = self.errors()
+        assert len(errors) == 1, errors
+        return errors[0]
