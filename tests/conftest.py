@@ -9,7 +9,7 @@ TESTS = Path(__file__).parent
 PROCESSES = ("workflows", "activities/operations")
 """Folders whose tests start a Temporal server, or supervisors with tools."""
 
-WITHOUT = {"test_replay.py", "test_turn_queue.py"}
+WITHOUT = {"test_determinism.py", "test_replay.py", "test_turn_queue.py"}
 """Modules of those folders that start none."""
 
 
