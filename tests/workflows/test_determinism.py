@@ -23,7 +23,7 @@ BELOW = {"temporalio", "apps", "contracts", "workflows"}
 FORBIDDEN_CALLS = {"open", "input", "print", "eval", "exec", "hash", "id", "vars", "globals"}
 
 CLOCKS = {"now", "utcnow", "today", "time", "monotonic"}
-"""As methods of anything but `workflow`, which has a clock of its own (and `asyncio.sleep` is one of
+"""As methods of anything but `workflow`, which has a clock of its own (`asyncio.sleep` is one of
 Temporal's timers there)."""
 
 
