@@ -113,7 +113,7 @@ def _save(job: Job, planned: Planned, digest: str) -> None:
         state=state_identity(job.space.state_path),
     )
     view = render_view(job.input.component, job.verb, planned.changes, job.secrets.mask())
-    files = PlanFiles(file=file, shown=planned.shown.read_bytes(), view=view, lock=lock)
+    files = PlanFiles(file=file, shown=planned.shown, view=view, lock=lock)
     save_plan(job.workplace.store, job.plan_key, record, files)
 
 
@@ -130,12 +130,17 @@ async def _settle(job: Job, applied: ToolEnd | None) -> tuple[int, Outputs]:
         revision = await record_gone(job.workplace, job.input.component)
         await asyncio.to_thread(shutil.rmtree, job.space.folder, ignore_errors=True)
         return revision, Outputs()
-    if applied is None:
+    # Its outputs are gone where an attempt before this one has recorded them.
+    if applied is None or not (applied.folder / commands.OUTPUTS).exists():
         run = commands.tool_run([commands.outputs(job.tool)], job.space)
         applied = await job.operation.run("outputs", run)
         if not applied.succeeded():
             raise await job.why_it_ended(applied)
     await job.require_whole_state()
     await job.keep_state()
-    printed = await asyncio.to_thread((applied.folder / commands.OUTPUTS).read_bytes)
-    return await record_done(job.workplace, job.input, job.space, job.secrets, printed)
+    file = applied.folder / commands.OUTPUTS
+    printed = await asyncio.to_thread(file.read_bytes)
+    recorded = await record_done(job.workplace, job.input, job.space, job.secrets, printed)
+    # It holds secrets in clear, and the store has them now.
+    await asyncio.to_thread(file.unlink)
+    return recorded

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from activities.once import Say
@@ -105,10 +105,10 @@ async def open_job(
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan that was just made, in the run's folder."""
+    """A plan that was just made."""
 
-    shown: Path
-    """What `terraform show -json` printed."""
+    shown: bytes = field(repr=False)
+    """What `terraform show -json` printed, secrets in clear."""
     changes: Changes
 
 
@@ -135,8 +135,8 @@ async def plan_now(job: Job, replace: Sequence[str] = ()) -> Planned:
     end = await job.operation.run(PLANNING, commands.tool_run(planning, job.space))
     if not end.succeeded():
         raise await job.why_it_ended(end)
-    shown = end.folder / commands.SHOWN
-    changes = await asyncio.to_thread(lambda: read_changes(shown.read_bytes()))
+    shown = await asyncio.to_thread(_take, end.folder / commands.SHOWN)
+    changes = await asyncio.to_thread(read_changes, shown)
     job.secrets.learn_plan(changes)
     return Planned(shown, changes)
 
@@ -155,3 +155,10 @@ async def initialise(job: Job) -> None:
     if not end.succeeded():
         raise await job.why_it_ended(end)
     await asyncio.to_thread(job.space.initialised_for, job.plan_key)
+
+
+def _take(path: Path) -> bytes:
+    """Read a file that holds secrets, and leave none behind: an attempt after this plans anew."""
+    content = path.read_bytes()
+    path.unlink()
+    return content

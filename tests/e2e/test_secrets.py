@@ -84,6 +84,9 @@ def test_the_secret_stays(site: Site) -> None:
     # It is on the customer's side, where it must be.
     kept = [f for f in site.worker.data.rglob("*") if f.is_file() and secret in _text(f)]
     assert kept
+    # What Terraform printed of plans and outputs is taken into the store, and left nowhere else.
+    runs = site.worker.data / "runs"
+    assert [*runs.rglob("changes.json"), *runs.rglob("outputs.json")] == []
 
 
 def test_file_modes(site: Site) -> None:
