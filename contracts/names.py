@@ -38,9 +38,6 @@ SEARCH_ATTRIBUTES: Final = (
 )
 """All of type Keyword: an SQL store allows ten of those and three of any other type."""
 
-RUN_KINDS: Final = ("deploy", "action")
-"""The kinds of run that belong to an install, as their workflow ids begin."""
-
 
 def action_subject(action: str) -> str:
     """What the operations of an action work on; those of a component work on its name."""

@@ -20,6 +20,7 @@ from apps.config import Action
 from contracts import actions
 from contracts.actions import ActionScope, ScopeAction, StepInput, StepResult
 from contracts.errors import EngineFailed, NotThere, OutcomeUnknown
+from contracts.names import action_subject
 from store.install_state import ActionRun, Output
 
 
@@ -66,7 +67,7 @@ class ActionActivities:
         return await once(
             self._workplace,
             key=input.key,
-            subject=f"action/{input.action}",
+            subject=action_subject(input.action),
             result=StepResult,
             body=partial(self._step, input),
             check=partial(self._check, input),

@@ -8,7 +8,7 @@ from pathlib import Path
 from activities.masking import Mask
 from activities.operations.operation import ToolRun
 from activities.operations.spec import Command
-from activities.terraform.tool import defaults, passed_on
+from activities.tool_environment import defaults, passed_on
 from activities.workplace import Workplace
 from apps.config import ActionStep, AppConfig
 from apps.environment import environment_problems

@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from activities.tool_environment import defaults, passed_on
 from contracts.errors import BadConfig, EngineFailed, ToolMissing, Unreachable
 
 _ASK_SECONDS = 60
 """`terraform version` takes 0.1 s; a machine that swaps takes longer."""
-
-_PASSED_ON = ("PATH", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE")
-"""What a tool gets of the worker's own environment: no secret is in these."""
 
 
 @dataclass(frozen=True)
@@ -122,17 +120,6 @@ def environment(data: Path, home: Path, extra: Mapping[str, str]) -> dict[str, s
         "CHECKPOINT_DISABLE": "1",
         "TF_CLI_CONFIG_FILE": str(_cli_config(data)),
     }
-
-
-def defaults() -> dict[str, str]:
-    """What tools get unless the app config says otherwise."""
-    zone = os.environ.get("TZ")
-    return {"LANG": "C.UTF-8", **({"TZ": zone} if zone else {})}
-
-
-def passed_on() -> dict[str, str]:
-    """The part of the worker's environment that tools get."""
-    return {name: value for name in _PASSED_ON if (value := os.environ.get(name))}
 
 
 def _cli_config(data: Path) -> Path:
