@@ -31,7 +31,7 @@ from contracts.releases import ReadRelease
 from workflows.approvals import Approvals
 from workflows.calls import call, call_local, failing_as_its_activity
 from workflows.component import SETTLED, ComponentRun, DeployState
-from workflows.identity import require_id, show, showing_its_end
+from workflows.identity import require_id, show, show_at_first, showing_its_end
 from workflows.turns import RunsTurn
 
 
@@ -67,7 +67,9 @@ class Deploy:
         return DeployResult(install=input.install, release=input.release, components=outcomes)
 
     async def _deploy(self, input: DeployInput, grant: Grant) -> list[ComponentOutcome]:
-        show(app=grant.app, install=input.install, release=input.release, status="deploying")
+        show_at_first(
+            app=grant.app, install=input.install, release=input.release, status="deploying"
+        )
         self._shown = ("deploying", "")
         if grant.read != input.release:
             await call_local(

@@ -5,7 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from temporalio import workflow
-from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
+from temporalio.common import (
+    SearchAttributeKey,
+    SearchAttributePair,
+    SearchAttributeUpdate,
+    TypedSearchAttributes,
+)
 from temporalio.exceptions import is_cancelled_exception
 
 from contracts.errors import BadInput
@@ -23,6 +28,14 @@ INSTALL = SearchAttributeKey.for_keyword(ATTRIBUTE_INSTALL)
 RELEASE = SearchAttributeKey.for_keyword(ATTRIBUTE_RELEASE)
 COMPONENT = SearchAttributeKey.for_keyword(ATTRIBUTE_COMPONENT)
 STATUS = SearchAttributeKey.for_keyword(ATTRIBUTE_STATUS)
+
+_KEYS = {
+    "app": APP,
+    "install": INSTALL,
+    "release": RELEASE,
+    "component": COMPONENT,
+    "status": STATUS,
+}
 
 
 def require_id(kind: str, owner: str, rest: str = "…") -> None:
@@ -43,19 +56,25 @@ def show(**values: str | None) -> None:
     """Set search attributes (app, install, release, component, status), so that the UI can find
     the run. An empty text unsets one; None leaves it as it is.
     """
-    keys = {
-        "app": APP,
-        "install": INSTALL,
-        "release": RELEASE,
-        "component": COMPONENT,
-        "status": STATUS,
-    }
     updates: list[SearchAttributeUpdate[str]] = [
-        keys[name].value_set(value) if value else keys[name].value_unset()
+        _KEYS[name].value_set(value) if value else _KEYS[name].value_unset()
         for name, value in values.items()
         if value is not None
     ]
     workflow.upsert_search_attributes(updates)
+
+
+def shown_from_the_start(**values: str) -> TypedSearchAttributes:
+    """The search attributes to start a run with: it can be found before its first task is done."""
+    pairs = [SearchAttributePair(_KEYS[name], value) for name, value in values.items()]
+    return TypedSearchAttributes(pairs)
+
+
+def show_at_first(**values: str) -> None:
+    """As `show`, but nothing is written of a run that was started with all of these."""
+    started_with = workflow.info().typed_search_attributes
+    if any(started_with.get(_KEYS[name]) != value for name, value in values.items()):
+        show(**values)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from contracts.names import CONTROL_QUEUE, Digest, install_queue
 from contracts.releases import DeclaredInput, ReadRelease
 from workflows.calls import call, call_local, failing_as_its_activity, typed_cause
 from workflows.declared_inputs import merged, refuse_size, refuse_values
-from workflows.identity import require_id, show, showing_its_end
+from workflows.identity import require_id, show, showing_its_end, shown_from_the_start
 from workflows.turn_queue import TurnQueue
 
 
@@ -198,6 +198,12 @@ class Install:
                     # Continue-as-new ends children of any other policy.
                     parent_close_policy=ParentClosePolicy.ABANDON,
                     static_summary=f"deploy {request.release[:19]} to {own.install}",
+                    search_attributes=shown_from_the_start(
+                        app=own.app,
+                        install=own.install,
+                        release=request.release,
+                        status="deploying" if turn else "waiting for its turn",
+                    ),
                 )
             except WorkflowAlreadyStartedError:
                 # Somebody started a run of that name directly; the next number is free.

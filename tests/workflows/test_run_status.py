@@ -43,11 +43,12 @@ async def statuses(run: Handle) -> list[str]:
     """Every status and component that it ever had, in order."""
     said = []
     async for event in run.fetch_history_events():
-        if event.HasField("upsert_workflow_search_attributes_event_attributes"):
-            fields = event.upsert_workflow_search_attributes_event_attributes.search_attributes
+        started = event.workflow_execution_started_event_attributes.search_attributes
+        changed = event.upsert_workflow_search_attributes_event_attributes.search_attributes
+        fields = started.indexed_fields or changed.indexed_fields
+        if fields:
             told: dict[str, Any] = {
-                name: payload.data.decode().strip('"')
-                for name, payload in fields.indexed_fields.items()
+                name: payload.data.decode().strip('"') for name, payload in fields.items()
             }
             component = told.get("ExclaveComponent", "")
             said.append(told["ExclaveStatus"] + (f" {component}" if component else ""))
