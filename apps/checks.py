@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from apps.config import AppConfig, Input, InputGroup, Metadata, TerraformComponent
+from apps.config import AppConfig, Input, InputGroup, Metadata, TerraformModule
 from apps.entities import Entities, Located
 from apps.environment import environment_problem
 from apps.files import Folder, resolve
@@ -11,15 +11,17 @@ from apps.graph import (
     CycleError,
     Graph,
     action_templates,
-    component_templates,
+    module_templates,
     strings,
 )
 from apps.input_values import default_text, type_problem
-from apps.references import Known, reference_problem
+from apps.parts import SANDBOX, part_shown
+from apps.references import Known, reference_problem, sandbox_reference_problem
 from apps.spelling import did_you_mean
 from apps.tables import Findings
 from apps.templates import TemplateError, parse
-from apps.terraform_modules import ModuleError, TerraformModule, read_module
+from apps.terraform_modules import DeclaredModule, ModuleError, read_module
+from apps.triggers import trigger_problems
 
 
 def check_entities(entities: Entities, folder: Folder, findings: Findings) -> None:
@@ -27,15 +29,21 @@ def check_entities(entities: Entities, folder: Folder, findings: Findings) -> No
     _check_names(entities, findings)
     _check_inputs(entities, findings)
     _check_dependencies(entities, findings)
+    _check_triggers(entities, findings)
     _check_environments(entities, findings)
-    modules = _read_modules(entities.components, folder.root, findings)
-    for component in entities.components:
-        module = modules.get(component.model.public_repo.directory)
+    modules = _read_modules(_parts(entities), folder.root, findings)
+    for part in _parts(entities):
+        module = modules.get(part.model.public_repo.directory)
         if module is not None:
-            _check_variables(component, module, findings)
+            _check_variables(part, module, findings)
     templates_fit = _check_templates(entities, modules, findings)
     if templates_fit:
         _check_circles(entities, findings)
+
+
+def _parts(entities: Entities) -> list[Located[TerraformModule]]:
+    """The components and the sandbox: what Terraform deploys."""
+    return [*entities.components, *([entities.sandbox] if entities.sandbox else [])]
 
 
 def _check_names(entities: Entities, findings: Findings) -> None:
@@ -57,6 +65,9 @@ def _check_names(entities: Entities, findings: Findings) -> None:
         second = component.model.var_name
         if second and second != component.model.name:
             _claim("component", second, "var_name", component.file, seen, findings)
+        if component.model.name == part_shown(SANDBOX) and not entities.lacks_sandbox:
+            message = "is what people see the app's sandbox as; choose another name"
+            findings.error(component.file, "name", message)
 
 
 def _claim(  # noqa: PLR0913, PLR0917 - who claims which name, where, among whom
@@ -99,8 +110,20 @@ def _check_dependencies(entities: Entities, findings: Findings) -> None:
                 findings.error(file, f"dependencies[{index}]", message)
 
 
+def _check_triggers(entities: Entities, findings: Findings) -> None:
+    components = entities.names["component"]
+    for action in entities.actions:
+        for index, trigger in enumerate(action.model.triggers):
+            for key, message in trigger_problems(trigger):
+                findings.error(action.file, f"triggers[{index}].{key}", message)
+            name = trigger.component_name
+            if name is not None and components.lacks(name):
+                message = f"there is no component `{name}`{did_you_mean(name, components.known)}"
+                findings.error(action.file, f"triggers[{index}].component_name", message)
+
+
 def _check_environments(entities: Entities, findings: Findings) -> None:
-    sets = [(c.file, "env_vars", c.model.env_vars) for c in entities.components]
+    sets = [(p.file, "env_vars", p.model.env_vars) for p in _parts(entities)]
     sets += [(a.file, f"steps[{index}].env_vars", step.env_vars)
              for a in entities.actions for index, step in enumerate(a.model.steps)]  # fmt: skip
     for file, key, variables in sets:
@@ -111,18 +134,18 @@ def _check_environments(entities: Entities, findings: Findings) -> None:
 
 
 def _read_modules(
-    components: list[Located[TerraformComponent]], root: Path, findings: Findings
-) -> dict[str, TerraformModule]:
+    parts: list[Located[TerraformModule]], root: Path, findings: Findings
+) -> dict[str, DeclaredModule]:
     """The module of each directory; those that cannot be read are told once and left out."""
-    found: dict[str, TerraformModule] = {}
-    directories = {c.model.public_repo.directory: c for c in reversed(components)}
-    for directory, component in sorted(directories.items()):
+    found: dict[str, DeclaredModule] = {}
+    directories = {p.model.public_repo.directory: p for p in reversed(parts)}
+    for directory, part in sorted(directories.items()):
         try:
             module = read_module(root / directory)
         except ModuleError as error:
             if error.file == ".":
                 message = f"`{directory}` {error.message}"
-                findings.error(component.file, "public_repo.directory", message)
+                findings.error(part.file, "public_repo.directory", message)
             else:
                 findings.error(f"{directory}/{error.file}", "", error.message, error.line)
             continue
@@ -131,7 +154,7 @@ def _read_modules(
     return found
 
 
-def _check_module(directory: str, module: TerraformModule, findings: Findings) -> None:
+def _check_module(directory: str, module: DeclaredModule, findings: Findings) -> None:
     if module.cloud_block is not None:
         findings.error(
             f"{directory}/{module.cloud_block}", "terraform.cloud",
@@ -151,30 +174,30 @@ def _check_module(directory: str, module: TerraformModule, findings: Findings) -
 
 
 def _check_variables(
-    component: Located[TerraformComponent], module: TerraformModule, findings: Findings
+    part: Located[TerraformModule], module: DeclaredModule, findings: Findings
 ) -> None:
-    model, declared = component.model, module.variables
+    model, declared = part.model, module.variables
     where = f"the module in `{model.public_repo.directory}`"
     for name in model.vars:
         if name not in declared:
             message = f"{where} declares no variable `{name}`{did_you_mean(name, declared)}"
-            findings.error(component.file, f"vars.{name}", message)
+            findings.error(part.file, f"vars.{name}", message)
     if model.var_file:
         return  # its content is only known per install
     for name, variable in sorted(declared.items()):
         given = name in model.vars or f"TF_VAR_{name}" in model.env_vars
         if not variable.has_default and not given:
             message = f"is required: {where} declares it without a default"
-            findings.error(component.file, f"vars.{name}", message)
+            findings.error(part.file, f"vars.{name}", message)
 
 
 def _check_templates(
-    entities: Entities, modules: Mapping[str, TerraformModule], findings: Findings
+    entities: Entities, modules: Mapping[str, DeclaredModule], findings: Findings
 ) -> bool:
     """Whether every template can be parsed; also checks what each refers to."""
     known = _known(entities, modules)
-    texts = [(c.file, key, text) for c in entities.components
-             for key, text in component_templates(c.model)]  # fmt: skip
+    texts = [(p.file, key, text) for p in _parts(entities)
+             for key, text in module_templates(p.model)]  # fmt: skip
     texts += [(a.file, key, text) for a in entities.actions
               for key, text in action_templates(a.model)]  # fmt: skip
     if entities.metadata is not None:
@@ -182,6 +205,8 @@ def _check_templates(
         texts += [(entities.metadata.file, key, text) for key, text in labels]
     fits = True
     for file, key, text in texts:
+        is_sandbox = entities.sandbox is not None and file == entities.sandbox.file
+        problem_of = sandbox_reference_problem if is_sandbox else reference_problem
         try:
             references = parse(text).references()
         except TemplateError as error:
@@ -189,7 +214,7 @@ def _check_templates(
             fits = False
             continue
         for path in sorted(references):
-            problem = reference_problem(path, known)
+            problem = problem_of(path, known)
             if problem:
                 findings.error(file, key, problem)
     return fits
@@ -199,7 +224,7 @@ def _metadata_templates(metadata: Located[Metadata]) -> list[tuple[str, str]]:
     return list(strings(metadata.model.default_labels, "default_labels"))
 
 
-def _known(entities: Entities, modules: Mapping[str, TerraformModule]) -> Known:
+def _known(entities: Entities, modules: Mapping[str, DeclaredModule]) -> Known:
     outputs: dict[str, frozenset[str]] = {}
     for component in entities.components:
         module = modules.get(component.model.public_repo.directory)
@@ -208,11 +233,16 @@ def _known(entities: Entities, modules: Mapping[str, TerraformModule]) -> Known:
         for name in (component.model.name, component.model.var_name):
             if name:
                 outputs[name] = frozenset(module.outputs)
+    if entities.sandbox is not None:
+        module = modules.get(entities.sandbox.model.public_repo.directory)
+        if module is not None:
+            outputs[SANDBOX] = frozenset(module.outputs)
     return Known(
         components=entities.names["component"],
         inputs=entities.names["input"],
         actions=entities.names["action"],
         outputs=outputs,
+        lacks_sandbox=entities.lacks_sandbox,
     )
 
 

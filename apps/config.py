@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, field_validator
 
 from apps.durations import parse_duration
+from apps.parts import SANDBOX
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,127}$")]
 """The name of a component or an action."""
@@ -85,13 +86,9 @@ class VarFile(_Model):
     contents: TemplateText
 
 
-class TerraformComponent(_Model):
-    """A component that Terraform deploys."""
+class TerraformModule(_Model):
+    """What Terraform deploys, and how: a component, or the sandbox."""
 
-    type: Literal["terraform_module"]
-    name: Name
-    var_name: FieldName | None = None
-    """A second name that templates can reach the component by."""
     terraform_version: Annotated[str, StringConstraints(pattern=r"^v?\d+(\.\d+){0,2}$")]
     """The lowest version of Terraform that will do, within its major version."""
     public_repo: Source
@@ -99,20 +96,60 @@ class TerraformComponent(_Model):
     """Variables of the module; strings, at any depth, are templates."""
     env_vars: dict[str, TemplateText] = Field(default_factory=dict)
     var_file: list[VarFile] = Field(default_factory=list)
+    max_auto_retries: Annotated[int, Field(ge=0, le=100)] = 0
+
+
+class Sandbox(TerraformModule):
+    """What prepares the customer's account before any component: network, cluster, DNS."""
+
+    type: Literal["terraform"] = "terraform"
+
+
+class TerraformComponent(TerraformModule):
+    """A component that Terraform deploys."""
+
+    type: Literal["terraform_module"]
+    name: Name
+    var_name: FieldName | None = None
+    """A second name that templates can reach the component by."""
     dependencies: list[str] = Field(default_factory=list)
     """Names of components, besides those that templates refer to."""
     labels: dict[str, str] = Field(default_factory=dict)
-    max_auto_retries: Annotated[int, Field(ge=0, le=100)] = 0
 
 
 Component = TerraformComponent
 """Any component; a union by `type` once there are more types."""
 
 
-class ActionTrigger(_Model):
-    """What starts an action."""
+TriggerType = Literal[
+    "manual",
+    "cron",
+    "pre-provision",
+    "post-provision",
+    "pre-deprovision",
+    "post-deprovision",
+    "pre-deploy-all-components",
+    "post-deploy-all-components",
+    "pre-teardown-all-components",
+    "post-teardown-all-components",
+    "pre-deploy-component",
+    "post-deploy-component",
+    "pre-teardown-component",
+    "post-teardown-component",
+]
+"""What can start an action."""
 
-    type: Literal["manual"]
+
+class ActionTrigger(_Model):
+    """What starts an action; one without any trigger can be run by hand, too."""
+
+    type: TriggerType
+    index: int = 0
+    """Among the actions of one moment, the lower goes first."""
+    cron_schedule: str | None = None
+    """Of the type `cron` alone: five fields, or a name such as `@daily`; in UTC."""
+    component_name: str | None = None
+    """Of the types that end in `-component` alone."""
 
 
 class ActionStep(_Model):
@@ -155,6 +192,7 @@ class AppConfig(_Model):
     """A whole app config. Components, actions, inputs and groups are in the order of their name."""
 
     metadata: Metadata
+    sandbox: Sandbox | None = None
     inputs: list[Input] = Field(default_factory=list)
     groups: list[InputGroup] = Field(default_factory=list)
     components: list[Component] = Field(default_factory=list)
@@ -163,6 +201,10 @@ class AppConfig(_Model):
     def component(self, name: str) -> Component | None:
         """The component of that name, if there is one."""
         return next((c for c in self.components if c.name == name), None)
+
+    def module(self, part: str) -> TerraformModule | None:
+        """What Terraform deploys as that part: the component of that name, or the sandbox."""
+        return self.sandbox if part == SANDBOX else self.component(part)
 
     def action(self, name: str) -> Action | None:
         """The action of that name, if there is one."""

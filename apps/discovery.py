@@ -7,6 +7,7 @@ from apps.format import SUPPORTED_KINDS, UNSUPPORTED_KINDS
 from apps.spelling import nearest
 from apps.tables import Findings, Table, parse_toml
 
+_FILES_ONLY = frozenset({"metadata", "sandbox"})
 _FOLDERS_ONLY = frozenset({"components", "actions", "input_groups"})
 _CLOSE_FOLDERS = {"component": "components", "action": "actions", "input": "inputs"}
 
@@ -18,7 +19,7 @@ class Kinds:
     files: dict[str, list["TomlFile"]]
     """By kind, in order of their path; empty files are left out."""
     unread: set[str]
-    """The kinds of which a file could not be read: it may hold any name."""
+    """The kinds of which a file could not be read or lies elsewhere: it may hold any name."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,9 @@ def read_kinds(folder: Folder, findings: Findings) -> Kinds:
         kinds.files[kind] = [TomlFile(file, table) for file, table in tables if table]
         if any(table is None for _, table in tables):
             kinds.unread.add(kind)
+    is_unknown = not kinds.files["sandbox"] and "sandbox" not in kinds.unread
+    if is_unknown and _has_misplaced_sandbox(folder, findings):
+        kinds.unread.add("sandbox")
     _refuse_unsupported(folder, findings)
     _tell_of_unknown(folder, findings)
     return kinds
@@ -44,14 +48,24 @@ def read_kinds(folder: Folder, findings: Findings) -> Kinds:
 
 def _files_of(kind: str, folder: Folder, findings: Findings) -> list[str]:
     single, below = f"{kind}.toml", folder.below(kind, ".toml")
+    if kind in _FILES_ONLY:
+        return [single] if single in folder.files else []
     if single not in folder.files:
-        return [] if kind == "metadata" else below
+        return below
     if kind in _FOLDERS_ONLY:
         findings.error(single, "", f"{kind} lie in the folder `{kind}/`, one file each; move them")
         return below
-    if below and kind != "metadata":
+    if below:
         findings.error(single, "", f"there is also the folder `{kind}/`; keep only one of the two")
     return [single]
+
+
+def _has_misplaced_sandbox(folder: Folder, findings: Findings) -> bool:
+    # Beside a `sandbox.toml`, these files are content, such as that of a module.
+    used = [f for f in folder.below("sandbox", ".toml") if _is_not_empty(folder, f, findings)]
+    if used:
+        findings.error("sandbox/", "", "the sandbox is one file, `sandbox.toml`; move it there")
+    return bool(used)
 
 
 def _refuse_unsupported(folder: Folder, findings: Findings) -> None:

@@ -7,22 +7,31 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel
 
 from apps import format as words
-from apps.config import Action, Component, Input, InputGroup, Metadata, TerraformComponent
+from apps.config import (
+    Action,
+    Component,
+    Input,
+    InputGroup,
+    Metadata,
+    Sandbox,
+    TerraformComponent,
+)
 from apps.discovery import Kinds, TomlFile
 from apps.files import MAX_CONTENT_BYTES, FileRefused, Folder, resolve
 from apps.spelling import did_you_mean
-from apps.tables import Findings, Table, check_keys, shown, to_model
+from apps.tables import Findings, Table, check_keys, shown, to_model, type_name
 
 M = TypeVar("M", bound=BaseModel)
+M_co = TypeVar("M_co", bound=BaseModel, covariant=True)
 
 _REMOTE_REFERENCES = ("file://", "http://", "https://", "git::", "git@", "git://")
 
 
 @dataclass(frozen=True)
-class Located(Generic[M]):
+class Located(Generic[M_co]):
     """A model, and where it was written."""
 
-    model: M
+    model: M_co
     file: str
     at: str = ""
     """The key of its table within the file; empty if it is the whole file."""
@@ -50,12 +59,15 @@ class Entities:
     """All that was read of a config."""
 
     metadata: Located[Metadata] | None
+    sandbox: Located[Sandbox] | None
     groups: list[Located[InputGroup]]
     inputs: list[Located[Input]]
     components: list[Located[Component]]
     actions: list[Located[Action]]
     names: dict[str, Names]
     """By kind: `group`, `input`, `component`, `action`."""
+    lacks_sandbox: bool
+    """Nothing was written of a sandbox, not even what cannot be used."""
 
 
 def read_entities(kinds: Kinds, folder: Folder, findings: Findings) -> Entities:
@@ -74,12 +86,14 @@ class _Reader:
         files = kinds.files
         groups, inputs = self._inputs(files["inputs"], files["input_groups"])
         return Entities(
-            self._metadata(files["metadata"]),
-            groups,
-            inputs,
-            self._each("component", files["components"], self._component),
-            self._each("action", files["actions"], self._action),
-            self._names,
+            metadata=self._metadata(files["metadata"]),
+            sandbox=self._sandbox(files["sandbox"]),
+            groups=groups,
+            inputs=inputs,
+            components=self._each("component", files["components"], self._component),
+            actions=self._each("action", files["actions"], self._action),
+            names=self._names,
+            lacks_sandbox=not files["sandbox"] and "sandbox" not in kinds.unread,
         )
 
     def _metadata(self, files: list[TomlFile]) -> Located[Metadata] | None:
@@ -93,6 +107,17 @@ class _Reader:
         check_keys(toml.file, toml.table, words.METADATA, self._findings)
         model = to_model(Metadata, toml.file, toml.table, self._findings)
         return Located(model, toml.file) if model else None
+
+    def _sandbox(self, files: list[TomlFile]) -> Located[Sandbox] | None:
+        if not files:
+            return None
+        file, table = files[0].file, files[0].table
+        kind = table.get("type", "terraform")
+        if not isinstance(kind, str) or kind not in words.SUPPORTED_SANDBOX_TYPES:
+            self._findings.error(file, "type", _sandbox_type_refusal(kind))
+            return None
+        model = self._terraform(Sandbox, file, table, words.SANDBOX, "sandbox")
+        return Located(model, file) if model else None
 
     def _inputs(
         self, files: list[TomlFile], group_files: list[TomlFile]
@@ -143,12 +168,19 @@ class _Reader:
         if not isinstance(kind, str) or kind not in words.SUPPORTED_COMPONENT_TYPES:
             self._findings.error(file, "type", _type_refusal(kind))
             return None
-        check_keys(file, table, words.TERRAFORM_COMPONENT, self._findings)
+        return self._terraform(
+            TerraformComponent, file, table, words.TERRAFORM_COMPONENT, "components"
+        )
+
+    def _terraform(
+        self, model: type[M], file: str, table: Table, keys: words.Keys, kind: str
+    ) -> M | None:
+        check_keys(file, table, keys, self._findings)
         for index, item in enumerate(_tables(table.get("var_file"))):
-            self._bring_in(file, item, "contents", f"var_file[{index}].contents", "components")
+            self._bring_in(file, item, "contents", f"var_file[{index}].contents", kind)
         if "connected_repo" in table or not self._source_fits(file, table):
             return None
-        return to_model(TerraformComponent, file, table, self._findings)
+        return to_model(model, file, table, self._findings)
 
     def _source_fits(self, file: str, table: Table) -> bool:
         source = table.get("public_repo")
@@ -197,19 +229,22 @@ class _Reader:
         return model
 
     def _supported_triggers(self, file: str, triggers: list[object]) -> list[object]:
-        kept: list[object] = []
+        found: list[object] = []
         for index, trigger in enumerate(triggers):
             kind = trigger.get("type") if isinstance(trigger, dict) else None
             if not isinstance(kind, str) or kind in words.SUPPORTED_TRIGGERS:
-                kept.append(trigger)
+                found.append(trigger)
                 continue
+            # Something that fits takes its place, so that the index is right in messages.
+            found.append({"type": "manual"})
             if kind in words.UNSUPPORTED_TRIGGERS:
-                message = f"trigger `{kind}` is not supported yet; supported: manual"
+                supported = ", ".join(sorted(words.SUPPORTED_TRIGGERS))
+                message = f"trigger `{kind}` is not supported yet; supported: {supported}"
             else:
                 known = words.SUPPORTED_TRIGGERS | words.UNSUPPORTED_TRIGGERS
                 message = f"there is no trigger `{kind}`{did_you_mean(kind, known)}"
             self._findings.error(file, f"triggers[{index}].type", message)
-        return kept
+        return found
 
     def _check_step_names(self, file: str, action: Action) -> None:
         seen: set[str] = set()
@@ -283,3 +318,12 @@ def _type_refusal(kind: object) -> str:
         return f"component type `{kind}` is not supported yet; supported: terraform_module"
     known = words.SUPPORTED_COMPONENT_TYPES | words.UNSUPPORTED_COMPONENT_TYPES
     return f"there is no component type `{kind}`{did_you_mean(kind, known)}"
+
+
+def _sandbox_type_refusal(kind: object) -> str:
+    if not isinstance(kind, str):
+        return f"must be a string, not {type_name(kind)}"
+    if kind in words.UNSUPPORTED_SANDBOX_TYPES:
+        return f"sandbox type `{kind}` is not supported yet; supported: terraform"
+    known = words.SUPPORTED_SANDBOX_TYPES | words.UNSUPPORTED_SANDBOX_TYPES
+    return f"there is no sandbox type `{kind}`{did_you_mean(kind, known)}"

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, get_args
+
+from apps.config import TriggerType
 
 
 def _keys(text: str) -> frozenset[str]:
@@ -10,21 +12,26 @@ def _keys(text: str) -> frozenset[str]:
 
 
 UNSUPPORTED_KINDS: Final = _keys(
-    "sandbox runner stack installer operation_roles triggers secrets permissions break_glass "
+    "runner stack installer operation_roles triggers secrets permissions break_glass "
     "policies kubernetes_contexts branches branch runbooks installs"
 )
 """Kinds of file or folder at the top of a config."""
 
-SUPPORTED_KINDS: Final = frozenset({"metadata", "inputs", "input_groups", "components", "actions"})
+SUPPORTED_KINDS: Final = frozenset(
+    {"metadata", "sandbox", "inputs", "input_groups", "components", "actions"}
+)
 
 UNSUPPORTED_COMPONENT_TYPES: Final = _keys(
     "helm_chart kubernetes_manifest docker_build container_image external_image job pulumi"
 )
 SUPPORTED_COMPONENT_TYPES: Final = frozenset({"terraform_module"})
 
-SUPPORTED_TRIGGERS: Final = frozenset({"manual"})
-UNSUPPORTED_TRIGGERS: Final = frozenset(
-    {"cron", "role-enabled", "role-disabled"}
+SUPPORTED_SANDBOX_TYPES: Final = frozenset({"terraform"})
+UNSUPPORTED_SANDBOX_TYPES: Final = frozenset({"pulumi"})
+
+SUPPORTED_TRIGGERS: Final[frozenset[str]] = frozenset(get_args(TriggerType))
+UNSUPPORTED_TRIGGERS: Final = (
+    frozenset({"role-enabled", "role-disabled"})
     | {
         f"{when}-{what}"
         for when in ("pre", "post")
@@ -37,7 +44,7 @@ UNSUPPORTED_TRIGGERS: Final = frozenset(
             *("update-inputs", "secrets-sync"),
         )
     }
-)
+) - SUPPORTED_TRIGGERS
 
 
 @dataclass(frozen=True)
@@ -80,11 +87,19 @@ TERRAFORM_COMPONENT: Final = Keys(
     ),
     {"public_repo": SOURCE, "var_file": Keys(_keys("contents"))},
 )
+SANDBOX: Final = Keys(
+    _keys("type terraform_version public_repo vars env_vars var_file max_auto_retries"),
+    _keys(
+        "connected_repo drift_schedule skip_noops auto_approve_on_policies_passing operation_roles "
+        "runtime pulumi_config"
+    ),
+    {"public_repo": SOURCE, "var_file": Keys(_keys("contents"))},
+)
 ACTION: Final = Keys(
     _keys("name timeout labels triggers steps dependencies enable_kube_config"),
     _keys("break_glass_role role image kubernetes_context"),
     {
-        "triggers": Keys(_keys("type"), _keys("index cron_schedule component_name")),
+        "triggers": Keys(_keys("type index cron_schedule component_name")),
         "steps": Keys(
             _keys("name env_vars command inline_contents"), _keys("public_repo connected_repo")
         ),
@@ -96,18 +111,16 @@ TEMPLATE_ROOTS: Final[Mapping[str, Set[str] | None]] = {
     "name": None,
     "org": _keys("id name status"),
     "app": _keys("id name status variables"),
-    "install": _keys("id name inputs"),
+    "install": _keys("id name inputs sandbox"),
     "inputs": _keys("inputs"),
+    "sandbox": None,
     "components": None,
     "actions": _keys("workflows"),
 }
 """The fields under `.nuon`, each with those below it, where these are fixed."""
 
-UNSUPPORTED_TEMPLATE_ROOTS: Final = _keys(
-    "install_stack sandbox secrets cloud_account runner domain"
-)
-UNSUPPORTED_INSTALL_FIELDS: Final = _keys(
-    "sandbox public_domain internal_domain install_stack components"
-)
+UNSUPPORTED_TEMPLATE_ROOTS: Final = _keys("install_stack secrets cloud_account runner domain")
+UNSUPPORTED_INSTALL_FIELDS: Final = _keys("public_domain internal_domain install_stack components")
 COMPONENT_FIELDS: Final = _keys("status build_id component_id outputs")
+SANDBOX_FIELDS: Final = _keys("status type version outputs")
 WORKFLOW_FIELDS: Final = _keys("status id outputs")

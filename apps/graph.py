@@ -1,12 +1,16 @@
-"""Which component needs which: from `dependencies`, and from what templates refer to."""
+"""Who needs whom: components by `dependencies` and by what templates refer to, and the sandbox."""
 
 import heapq
 from collections.abc import Iterator, Mapping
 
-from apps.config import Action, AppConfig, Component
+from apps.config import Action, AppConfig, Component, TerraformModule
+from apps.parts import SANDBOX
 from apps.templates import parse
 
 Path = tuple[str, ...]
+
+_INPUTS: tuple[Path, ...] = (("nuon", "inputs", "inputs"), ("nuon", "install", "inputs"))
+_SANDBOX: tuple[Path, ...] = (("nuon", "sandbox"), ("nuon", "install", "sandbox"))
 
 
 class CycleError(Exception):
@@ -18,7 +22,7 @@ class CycleError(Exception):
 
 
 class Graph:
-    """The dependency graph of a config's components.
+    """The dependency graph of a config's components; the sandbox comes before all of them.
 
     Raises:
         CycleError: components need each other.
@@ -26,7 +30,9 @@ class Graph:
     """
 
     def __init__(self, config: AppConfig) -> None:
-        self._references = {c.name: component_references(c) for c in config.components}
+        self._references = {c.name: module_references(c) for c in config.components}
+        if config.sandbox is not None:
+            self._references[SANDBOX] = module_references(config.sandbox)
         aliases = {c.var_name: c.name for c in config.components if c.var_name}
         names = {c.name: c.name for c in config.components}
         self._reachable = aliases | names
@@ -62,17 +68,30 @@ class Graph:
         """All components in the order of a teardown: each before those that it needs."""
         return self.order()[::-1]
 
-    def references(self, name: str) -> frozenset[Path]:
-        """The paths that the component's templates read, each beginning with `nuon`."""
-        return self._references[name]
+    def references(self, part: str) -> frozenset[Path]:
+        """The paths that the templates of a component, or of the sandbox, read.
+
+        Each begins with `nuon`.
+        """
+        return self._references[part]
 
     def components_referencing_input(self, name: str) -> list[str]:
-        """The components whose templates read the input, or all inputs at once."""
+        """The parts whose templates read the input, or all inputs at once.
+
+        The sandbox may be among them.
+        """
         return sorted(
-            component
-            for component, paths in self._references.items()
-            if any(_reads_input(path, name) for path in paths)
+            part
+            for part, paths in self._references.items()
+            if any(_leads_into(path, (*root, name)) for path in paths for root in _INPUTS)
         )
+
+    def reads_sandbox(self, component: str) -> bool:
+        """Whether the component's own templates read what is known of the sandbox."""
+        if SANDBOX not in self._references:
+            return False
+        paths = self._references[component]
+        return any(_leads_into(path, root) for path in paths for root in _SANDBOX)
 
     def _needs(self, component: Component) -> list[str]:
         referenced = (component_of(path) for path in self._references[component.name])
@@ -81,22 +100,22 @@ class Graph:
         return sorted({self._reachable[name] for name in named if name in self._reachable})
 
 
-def component_references(component: Component) -> frozenset[Path]:
-    """The paths that a component's templates read.
+def module_references(module: TerraformModule) -> frozenset[Path]:
+    """The paths that the templates of a component, or of the sandbox, read.
 
     Raises:
         TemplateError: a template cannot be parsed.
     """
     return frozenset(
-        path for _, text in component_templates(component) for path in parse(text).references()
+        path for _, text in module_templates(module) for path in parse(text).references()
     )
 
 
-def component_templates(component: Component) -> Iterator[tuple[str, str]]:
-    """Each string of a component that is a template, with the path of its key."""
-    yield from strings(component.vars, "vars")
-    yield from strings(component.env_vars, "env_vars")
-    for index, file in enumerate(component.var_file):
+def module_templates(module: TerraformModule) -> Iterator[tuple[str, str]]:
+    """Each string of a component, or of the sandbox, that is a template, with its key's path."""
+    yield from strings(module.vars, "vars")
+    yield from strings(module.env_vars, "env_vars")
+    for index, file in enumerate(module.var_file):
         yield f"var_file[{index}].contents", file.contents
 
 
@@ -123,15 +142,10 @@ def component_of(path: Path) -> str | None:
     return path[2] if len(path) > 2 and path[:2] == ("nuon", "components") else None
 
 
-def input_of(path: Path) -> str | None:
-    """The input that a path of a template leads to."""
-    is_input = path[:3] in (("nuon", "inputs", "inputs"), ("nuon", "install", "inputs"))
-    return path[3] if is_input and len(path) > 3 else None
-
-
-def _reads_input(path: Path, name: str) -> bool:
-    wholes: tuple[Path, ...] = (("nuon", "inputs", "inputs"), ("nuon", "install", "inputs"))
-    return input_of(path) == name or any(path == whole[: len(path)] for whole in wholes)
+def _leads_into(path: Path, root: Path) -> bool:
+    """Whether what is read at the path holds what is at the root, or lies within it."""
+    shorter = min(len(path), len(root))
+    return path[:shorter] == root[:shorter]
 
 
 def _find_cycle(dependencies: Mapping[str, list[str]]) -> list[str] | None:

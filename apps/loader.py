@@ -49,6 +49,7 @@ def _config(metadata: Metadata, entities: Entities) -> AppConfig:
     by_name = attrgetter("name")
     return AppConfig(
         metadata=metadata,
+        sandbox=entities.sandbox.model if entities.sandbox else None,
         inputs=sorted((item.model for item in entities.inputs), key=by_name),
         groups=sorted((item.model for item in entities.groups), key=by_name),
         components=sorted((item.model for item in entities.components), key=by_name),

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from apps.entities import Names
 from apps.format import (
     COMPONENT_FIELDS,
+    SANDBOX_FIELDS,
     TEMPLATE_ROOTS,
     UNSUPPORTED_INSTALL_FIELDS,
     UNSUPPORTED_TEMPLATE_ROOTS,
     WORKFLOW_FIELDS,
 )
+from apps.parts import SANDBOX
 from apps.spelling import did_you_mean
 
 Path = tuple[str, ...]
@@ -24,7 +26,22 @@ class Known:
     inputs: Names
     actions: Names
     outputs: Mapping[str, Set[str]]
-    """By component; without those whose outputs are not known."""
+    """By component, and of the sandbox; without those whose outputs are not known."""
+    lacks_sandbox: bool = False
+
+
+def sandbox_reference_problem(path: Path, known: Known) -> str | None:
+    """Why a path leads to nothing where the sandbox reads it, or None.
+
+    The sandbox is there before everything else.
+    """
+    match path[1:]:
+        case ("components" | "actions" | "sandbox", *_) | ("install",) | ("install", "sandbox", *_):
+            return (
+                f"`{_dotted(path)}` cannot be read by the sandbox, which comes before components "
+                "and actions: it sees inputs, the install's id and name, the app and the org"
+            )
+    return reference_problem(path, known)
 
 
 def reference_problem(path: Path, known: Known) -> str | None:  # noqa: PLR0911 - a table of cases
@@ -41,6 +58,8 @@ def reference_problem(path: Path, known: Known) -> str | None:  # noqa: PLR0911 
     match path[1:]:
         case ("components", *rest):
             return _component(path, rest, known)
+        case ("sandbox", *rest) | ("install", "sandbox", *rest):
+            return _sandbox(path, rest, known)
         case ("install", field, *_) if field in UNSUPPORTED_INSTALL_FIELDS:
             return f"`{_dotted(path[:3])}` is not supported yet"
         case ("inputs" | "install", "inputs", name, *_) if known.inputs.lacks(name):
@@ -66,6 +85,17 @@ def _component(path: Path, rest: list[str], known: Known) -> str | None:
         if outputs is not None and rest[2] not in outputs:
             hint = did_you_mean(rest[2], outputs)
             return f"the module of component `{name}` has no output `{rest[2]}`{hint}"
+    return None
+
+
+def _sandbox(path: Path, rest: list[str], known: Known) -> str | None:
+    if known.lacks_sandbox:
+        return f"`{_dotted(path)}` leads to nothing: the app has no `sandbox.toml`"
+    if rest and rest[0] not in SANDBOX_FIELDS:
+        return _unknown(path[: len(path) - len(rest) + 1], SANDBOX_FIELDS)
+    outputs = known.outputs.get(SANDBOX)
+    if len(rest) > 1 and rest[0] == "outputs" and outputs is not None and rest[1] not in outputs:
+        return f"the sandbox's module has no output `{rest[1]}`{did_you_mean(rest[1], outputs)}"
     return None
 
 

@@ -17,6 +17,8 @@ MANIFEST_MEDIA_TYPE: Final = "application/vnd.oci.image.manifest.v1+json"
 
 APP_ANNOTATION: Final = "org.exclave.app"
 COMPONENT_ANNOTATION: Final = "org.exclave.component"
+SANDBOX_ANNOTATION: Final = "org.exclave.sandbox"
+"""Of its own: who knows components only leaves such a manifest aside."""
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -82,6 +84,8 @@ class ReleaseIndex:
     """The digest of the frozen config's manifest."""
     components: Mapping[str, str]
     """The digest of each component's manifest, by the component's name."""
+    sandbox: str | None = None
+    """The digest of the sandbox's manifest, if the app has a sandbox."""
 
     def to_index(self, descriptors: Iterable[Descriptor]) -> dict[str, object]:
         """The index as JSON, the same for the same content.
@@ -94,6 +98,9 @@ class ReleaseIndex:
         """
         known = {descriptor.digest: descriptor for descriptor in descriptors}
         manifests = [_described(known, self.config, "the config", {})]
+        if self.sandbox is not None:
+            annotations = {SANDBOX_ANNOTATION: "true"}
+            manifests.append(_described(known, self.sandbox, "the sandbox", annotations))
         for name, digest in sorted(self.components.items()):
             annotations = {COMPONENT_ANNOTATION: name}
             manifests.append(_described(known, digest, f"component `{name}`", annotations))
@@ -123,28 +130,42 @@ class ReleaseIndex:
         app = _annotations(index).get(APP_ANNOTATION)
         if not app:
             raise ReleaseError(f"the release names no app: annotation {APP_ANNOTATION} is missing")
-        configs, components = _manifests(index)
-        if len(configs) != 1:
-            raise ReleaseError(f"a release has exactly one config, this one has {len(configs)}")
-        return cls(app, configs[0], components)
+        found = _manifests(index)
+        if len(found.configs) != 1:
+            raise ReleaseError(
+                f"a release has exactly one config, this one has {len(found.configs)}"
+            )
+        if len(found.sandboxes) > 1:
+            raise ReleaseError(
+                f"a release has at most one sandbox, this one has {len(found.sandboxes)}"
+            )
+        return cls(app, found.configs[0], found.components, next(iter(found.sandboxes), None))
 
 
-def _manifests(index: Mapping[object, object]) -> tuple[list[str], dict[str, str]]:
+@dataclass
+class _Manifests:
+    configs: list[str] = field(default_factory=list)
+    sandboxes: list[str] = field(default_factory=list)
+    components: dict[str, str] = field(default_factory=dict)
+
+
+def _manifests(index: Mapping[object, object]) -> _Manifests:
     manifests = index.get("manifests")
     if not isinstance(manifests, list):
         raise ReleaseError("the release has no list of manifests")
-    configs: list[str] = []
-    components: dict[str, str] = {}
+    found = _Manifests()
     for item in manifests:
         descriptor = Descriptor.from_dict(item)
         name = descriptor.annotations.get(COMPONENT_ANNOTATION)
         if name is not None:
-            if name in components:
+            if name in found.components:
                 raise ReleaseError(f"the release has component `{name}` twice")
-            components[name] = descriptor.digest
+            found.components[name] = descriptor.digest
+        elif SANDBOX_ANNOTATION in descriptor.annotations:
+            found.sandboxes.append(descriptor.digest)
         elif descriptor.artifact_type == CONFIG_ARTIFACT_TYPE:
-            configs.append(descriptor.digest)
-    return configs, components
+            found.configs.append(descriptor.digest)
+    return found
 
 
 def _described(

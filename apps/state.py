@@ -11,6 +11,7 @@ __all__ = [
     "ComponentState",
     "InputErrors",
     "OrgState",
+    "SandboxState",
     "StateDocument",
     "effective_inputs",
 ]
@@ -50,6 +51,17 @@ class ComponentState:
 
 
 @dataclass(frozen=True)
+class SandboxState:
+    """What is known of the sandbox's last provision."""
+
+    status: str
+    outputs: dict[str, object | Sensitive] = field(default_factory=dict)
+    version: str = ""
+    """The digest of the artifact that was applied."""
+    type: str = "terraform"
+
+
+@dataclass(frozen=True)
 class ActionState:
     """What is known of an action's last run."""
 
@@ -70,10 +82,13 @@ class StateDocument:
     inputs: dict[str, InputValue] = field(default_factory=dict)
     components: dict[str, ComponentState] = field(default_factory=dict)
     actions: dict[str, ActionState] = field(default_factory=dict)
+    sandbox: SandboxState | None = None
+    """None until it is provisioned."""
 
     def template_data(self) -> dict[str, object]:
         """The data that templates are rendered from, with marks of what is sensitive."""
         name = self.install_name or self.install_id
+        sandbox = self._sandbox()
         root: dict[str, object] = {
             "id": self.install_id,
             "name": name,
@@ -84,7 +99,7 @@ class StateDocument:
                 "status": self.app.status,
                 "variables": self.app.variables,
             },
-            "install": {"id": self.install_id, "name": name, "inputs": dict(self.inputs)},
+            "install": {"id": self.install_id, "name": name, "inputs": dict(self.inputs)} | sandbox,
             "inputs": {"inputs": dict(self.inputs)},
             "components": self._components(),
             "actions": {
@@ -93,8 +108,21 @@ class StateDocument:
                     for action, state in self.actions.items()
                 }
             },
-        }
+        } | sandbox
         return {"nuon": root, "exclave": root}
+
+    def _sandbox(self) -> dict[str, object]:
+        if self.sandbox is None:
+            return {}
+        one = self.sandbox
+        return {
+            "sandbox": {
+                "status": one.status,
+                "type": one.type,
+                "version": one.version,
+                "outputs": one.outputs,
+            }
+        }
 
     def _components(self) -> dict[str, object]:
         found: dict[str, object] = {}

@@ -39,7 +39,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class TerraformModule:
+class DeclaredModule:
     """What the files of a module declare."""
 
     variables: Mapping[str, Variable] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class TerraformModule:
     """The `source` of each module that it calls."""
 
 
-def read_module(folder: Path) -> TerraformModule:
+def read_module(folder: Path) -> DeclaredModule:
     """What the `*.tf` and `*.tf.json` files right in `folder` declare.
 
     Raises:
@@ -73,7 +73,7 @@ def read_module(folder: Path) -> TerraformModule:
             sources[name] = _unquoted(block.get("source", ""))
         if any("cloud" in block for block in _blocks(document.get("terraform"))):
             cloud_block = path.name
-    return TerraformModule(variables, outputs, cloud_block, sources)
+    return DeclaredModule(variables, outputs, cloud_block, sources)
 
 
 def _is_module_file(path: Path) -> bool:

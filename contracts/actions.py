@@ -19,6 +19,8 @@ class ActionInput(Command):
     action: ComponentName
     release: Digest | None = None
     """The release whose action it is; without one, the release deployed last."""
+    trigger: str = "manual"
+    """What started it, as the app config names it; its steps see it as TRIGGER_TYPE."""
 
 
 class ScopeAction(WorkerInput):

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from contracts.activities import Activity
 from contracts.messages import Command, Message
-from contracts.names import ComponentName, Digest, Name
+from contracts.names import ComponentName, Digest, Name, PartName
 
 SOURCES_REPOSITORY = "sources"
 """Where `exclave upload` puts config folders; apps lie under `apps/`, so none has that path."""
@@ -46,6 +46,8 @@ class CheckedSource(Message):
 
     config: Blob
     components: list[ComponentName]
+    sandbox: bool = False
+    """There is a sandbox to be packed, too."""
     warnings: list[str] = Field(default_factory=list)
 
 
@@ -54,13 +56,13 @@ class PackComponent(Message):
 
     app: Name
     source: Digest
-    component: ComponentName
+    component: PartName
 
 
 class PackedComponent(Message):
     """The component's artifact is in the app's repository."""
 
-    component: ComponentName
+    component: PartName
     artifact: Blob
     reused: bool
     """It was there already."""
@@ -72,6 +74,7 @@ class AssembleRelease(Message):
     app: Name
     config: Blob
     components: dict[ComponentName, Blob]
+    sandbox: Blob | None = None
 
 
 class AssembledRelease(Message):
@@ -87,6 +90,7 @@ class BuildResult(Message):
     app: Name
     release: Digest
     components: dict[ComponentName, Digest]
+    sandbox: Digest | None = None
     reused: bool
     """The very same release existed: nothing was built."""
     warnings: list[str] = Field(default_factory=list)

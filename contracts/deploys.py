@@ -15,7 +15,7 @@ from contracts.messages import (
     WorkerDescription,
     WorkerInput,
 )
-from contracts.names import ComponentName, Digest, Name
+from contracts.names import ComponentName, Digest, Name, PartName
 
 FEATURE_DEPLOY = "deploy/1"
 FEATURE_TERRAFORM = "terraform_module/1"
@@ -46,6 +46,8 @@ class Grant(Message):
     inputs: Inputs = Field(default_factory=Inputs)
     read: Digest | None = None
     """A release that the Install workflow has read as one of the app's: nobody need look again."""
+    schedules: list[str] = Field(default_factory=list)
+    """The ids of the schedules that start the install's actions, as Install knows of them."""
 
 
 class DeployInput(Command):
@@ -60,7 +62,7 @@ class DeployInput(Command):
 class ComponentOutcome(Message):
     """What became of one component."""
 
-    component: ComponentName
+    component: PartName
     outcome: Literal["applied", "unchanged", "skipped", "torn down", "failed", "not attempted"]
     reason: str = ""
 
@@ -84,25 +86,43 @@ class ScopeInput(WorkerInput):
 
 
 class Decision(Message):
-    """What a deploy does with one component, and why."""
+    """What a run does with one part of the install, and why."""
 
-    component: ComponentName
+    component: PartName
     type: str
     verb: Literal["plan", "skip", "teardown"]
     reason: str
     release: Digest
     """The release that the verb takes the component from: for a teardown, the one that made it."""
-    after: list[ComponentName] = Field(default_factory=list)
+    after: list[PartName] = Field(default_factory=list)
     """What must be done before: the component's dependencies, or, for a teardown, what depended
     on it."""
 
 
+class TriggeredAction(Message):
+    """An action that something else starts than a person."""
+
+    action: ComponentName
+    trigger: str
+    """As the app config names it, for example `post-deploy-all-components` or `cron`."""
+    component: ComponentName | None = None
+    """Of a trigger that belongs to one component."""
+    cron: str | None = None
+    """When, for the trigger `cron`: five fields, or a name such as `@daily`; in UTC."""
+    release: Digest | None = None
+    """The release whose action it is; None where that is the run's own."""
+
+
 class Scope(Message):
-    """What a deploy does with each component, in a stable order along the graph."""
+    """What a run does with each part of the install, in a stable order along the graph."""
 
     decisions: list[Decision]
     state_revision: int
     worker: WorkerDescription
+    actions: list[TriggeredAction] = Field(default_factory=list)
+    """What the release wants to be run by itself, in the order of their index and name."""
+    provisioned: bool = False
+    """The install was provisioned before."""
 
 
 class ChangeCounts(Message):
@@ -172,7 +192,7 @@ class ViewInput(WorkerInput):
     """The input of `plan.view`."""
 
     install: Name
-    component: ComponentName
+    component: PartName
     plan_key: str
     page: int = 1
 
@@ -180,7 +200,7 @@ class ViewInput(WorkerInput):
 class PlanView(Message):
     """One page of what an approver sees, at most 256 KiB."""
 
-    component: ComponentName
+    component: PartName
     digest: Digest
     text: str
     page: int
@@ -214,10 +234,29 @@ class ViewRequest(Command):
 class WaitingPlan(Message):
     """A plan that waits for an approval."""
 
-    component: ComponentName
+    component: PartName
     digest: Digest
     teardown: bool
     changes: ChangeCounts
+
+
+class PartProgress(Message):
+    """How far a run is with one part of the install."""
+
+    component: PartName
+    state: str
+    """One word or two: `waits`, `working`, `waits for approval`, or an outcome."""
+    words: str = ""
+    """What it does, or why it ended so."""
+
+
+class Progress(Message):
+    """The answer of the query `progress`."""
+
+    doing: str
+    """What the run as a whole does, in a few words."""
+    parts: list[PartProgress] = Field(default_factory=list)
+    """In the order in which the run takes them."""
 
 
 class Waiting(Message):

@@ -14,6 +14,7 @@
     ├── NotUnderstood     the input needs a feature that this worker lacks
     ├── ToolMissing       a tool is not on the worker's machine
     ├── DeployFailed      components failed; every failure is named
+    ├── ActionFailed      an action that belongs to the run failed; the run ends with it
     ├── NotThere          what was named does not exist (an install, a release)
     ├── CredentialsRefused a registry or cloud does not accept the credentials
     ├── LockHeld          somebody else's lock is in the way        (retryable)
@@ -91,6 +92,10 @@ class ToolMissing(ExclaveError):
 
 class DeployFailed(ExclaveError):
     """One or more components failed."""
+
+
+class ActionFailed(ExclaveError):
+    """An action that the run was to run by itself failed."""
 
 
 class NotThere(ExclaveError):

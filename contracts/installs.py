@@ -6,10 +6,11 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from contracts.activities import Activity
-from contracts.deploys import Inputs
+from contracts.deploys import ComponentOutcome, Inputs
 from contracts.messages import Command, Message, Nothing, Turn, WorkerDescription, WorkerInput
-from contracts.names import ComponentName, Digest, Name
+from contracts.names import ComponentName, Digest, Name, PartName
 from contracts.releases import DeclaredInput
+from contracts.stacks import Stack
 
 RunId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 """Temporal's id of one run; a grant to anything else would be refused by the server for ever."""
@@ -33,6 +34,18 @@ class TurnEnd(Message):
     """What the install runs now, if the run changed that."""
     worker: WorkerDescription | None = None
     """What the run learnt of the worker."""
+    target: Digest | None = None
+    """The release that the run was to bring."""
+    outcomes: list[ComponentOutcome] = Field(default_factory=list)
+    """What became of each part that the run looked at."""
+    failure: str = ""
+    """Why the run failed; empty if it did not."""
+    provisioned: bool | None = None
+    """Whether the install is provisioned now, if the run changed that."""
+    schedules: list[str] | None = None
+    """The schedules that the install has now, if the run changed them."""
+    inputs: Inputs | None = None
+    """The inputs that the run worked with, if the install runs `release` now."""
 
 
 class Holder(Message):
@@ -50,6 +63,41 @@ class ConnectedWorker(Message):
     """UTC, ISO 8601."""
 
 
+class PartNow(Message):
+    """A part of the install as the newest run left it."""
+
+    component: PartName
+    outcome: str
+    reason: str = ""
+    release: Digest | None
+    """The release that the run was to bring."""
+    workflow_id: str
+    """The run."""
+    at: str
+    """UTC, ISO 8601."""
+
+
+class RunFailure(Message):
+    """The newest run that failed, while none after it went well."""
+
+    workflow_id: str
+    message: str
+    at: str
+    """UTC, ISO 8601."""
+
+
+class ReleaseBefore(Message):
+    """A release that the install has run, with the inputs that it had then."""
+
+    release: Digest
+    values: dict[str, str] = Field(default_factory=dict)
+    """None of them sensitive."""
+    workflow_id: str
+    """The run that brought it."""
+    at: str
+    """UTC, ISO 8601."""
+
+
 class CarriedInstall(Message):
     """What the Install workflow carries over when it continues as new."""
 
@@ -63,6 +111,13 @@ class CarriedInstall(Message):
     """The release that declares them."""
     release: Digest | None = None
     worker: ConnectedWorker | None = None
+    stack: Stack | None = None
+    provisioned: bool = False
+    parts: list[PartNow] = Field(default_factory=list)
+    failure: RunFailure | None = None
+    before: list[ReleaseBefore] = Field(default_factory=list)
+    """Newest first; the first is the one that runs."""
+    schedules: list[str] = Field(default_factory=list)
 
 
 class InstallInput(Command):
@@ -82,6 +137,26 @@ class DeployRequest(Command):
     release: Digest
 
 
+class ProvisionRequest(Command):
+    """The argument of the update `provision`."""
+
+    release: Digest
+
+
+class DeprovisionRequest(Command):
+    """The argument of the update `deprovision`."""
+
+
+class RollbackRequest(Command):
+    """The argument of the update `rollback`."""
+
+    release: Digest | None = None
+    """A release that the install has run; by default, the one before the newest."""
+    inputs: bool = False
+    """Bring back the inputs that it had then, too. Sensitive ones stay as they are: an old secret
+    may have been revoked since."""
+
+
 class ActRequest(Command):
     """The argument of the update `act`."""
 
@@ -90,7 +165,7 @@ class ActRequest(Command):
 
 
 class RunStarted(Message):
-    """What `deploy` and `act` give back at once: the run that was started."""
+    """What an update that starts a run gives back at once: the run."""
 
     workflow_id: str
     run_id: str
@@ -115,6 +190,13 @@ class InstallStatus(Message):
     declared: list[DeclaredInput] | None = None
     """The inputs that can be set; None until a release was read."""
     worker: ConnectedWorker | None
+    provisioned: bool = False
+    parts: list[PartNow] = Field(default_factory=list)
+    """What runs where, as the newest run of each part left it."""
+    failure: RunFailure | None = None
+    before: list[ReleaseBefore] = Field(default_factory=list)
+    """The releases that it has run, newest first."""
+    schedules: list[str] = Field(default_factory=list)
 
 
 class RunTurn(Message):

@@ -7,7 +7,7 @@ months older than the other. Fields are never removed and names never reused.
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from contracts.names import ComponentName, Digest, Name
+from contracts.names import Digest, Name, PartName
 
 
 class Command(BaseModel):
@@ -39,12 +39,12 @@ class WorkerInput(Message):
 
 
 class OperationInput(WorkerInput):
-    """An operation on one component (or action) of an install, which is done once for its key."""
+    """An operation on one part of an install, which is done once for its key."""
 
     install: Name
     app: Name
     release: Digest
-    component: ComponentName
+    component: PartName
     key: str
     """First execution run id, component, verb and ordinal, joined by `/`."""
     turn: Turn

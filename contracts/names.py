@@ -9,6 +9,8 @@ from typing import Annotated, Final
 
 from pydantic import StringConstraints
 
+from apps.parts import SANDBOX
+
 CONTROL_QUEUE: Final = "control"
 BUILD_QUEUE: Final = "build"
 
@@ -20,6 +22,11 @@ Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 
 ComponentName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,127}$")]
 """The name of a component or an action, as the app config allows it."""
+
+PartName = Annotated[
+    str, StringConstraints(pattern=rf"^({SANDBOX}|[a-zA-Z0-9][a-zA-Z0-9_-]{{0,127}})$")
+]
+"""A part of an install that an engine deploys: a component, by its name, or the sandbox."""
 
 Digest = Annotated[str, StringConstraints(pattern=DIGEST_PATTERN)]
 """An OCI digest, for example of a release: `sha256:` and 64 hexadecimal digits."""

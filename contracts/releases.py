@@ -45,6 +45,8 @@ class ReleaseGraph(Message):
     components: list[ReleaseComponent]
     inputs: list[DeclaredInput] = Field(default_factory=list)
     actions: list[ComponentName] = Field(default_factory=list)
+    sandbox: bool = False
+    """It has a sandbox, which Provision brings."""
 
 
 READ = Activity(

@@ -102,6 +102,7 @@ class Action:
             step=index,
             key=f"{first_run}/{input.action}/step/{index}",
             timeout_seconds=left,
+            trigger=input.trigger,
             state_revision=state_revision,
         )
 

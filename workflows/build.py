@@ -1,9 +1,10 @@
-"""Build: from an uploaded config folder to one release, its components packed in parallel."""
+"""Build: from an uploaded config folder to one release, its parts packed in parallel."""
 
 import asyncio
 
 from temporalio import workflow
 
+from apps.parts import SANDBOX, part_shown
 from contracts import builds
 from contracts.builds import AssembleRelease, BuildInput, BuildResult, CheckSource, PackComponent
 from contracts.names import BUILD_QUEUE
@@ -37,17 +38,20 @@ class Build:
                     builds.PACK,
                     PackComponent(app=input.app, source=input.source, component=component),
                     queue=BUILD_QUEUE,
-                    summary=f"pack {component}",
+                    summary=f"pack {part_shown(component)}",
                 )
-                for component in checked.components
+                for component in [*checked.components, *([SANDBOX] if checked.sandbox else [])]
             )
         )
+        artifacts = {one.component: one.artifact for one in packed}
+        sandbox = artifacts.pop(SANDBOX, None)
         release = await call(
             builds.ASSEMBLE,
             AssembleRelease(
                 app=input.app,
                 config=checked.config,
-                components={one.component: one.artifact for one in packed},
+                components=artifacts,
+                sandbox=sandbox,
             ),
             queue=BUILD_QUEUE,
             summary="assemble the release",
@@ -56,7 +60,8 @@ class Build:
         return BuildResult(
             app=input.app,
             release=release.release,
-            components={one.component: one.artifact.digest for one in packed},
+            components={name: artifact.digest for name, artifact in artifacts.items()},
+            sandbox=sandbox.digest if sandbox else None,
             reused=release.reused,
             warnings=checked.warnings,
         )

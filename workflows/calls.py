@@ -9,7 +9,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError
 from temporalio.workflow import ActivityCancellationType
 
 from contracts import operations
@@ -126,8 +126,8 @@ def failing_as_its_activity() -> Iterator[None]:
 
 
 def typed_cause(error: BaseException) -> ApplicationError | None:
-    """The typed error that an activity ended with, or None where it ended otherwise."""
-    cause = error.cause if isinstance(error, ActivityError) else error
+    """The typed error that an activity or child ended with; None where it ended otherwise."""
+    cause = error.cause if isinstance(error, ActivityError | ChildWorkflowError) else error
     return cause if isinstance(cause, ApplicationError) else None
 
 

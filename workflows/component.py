@@ -1,4 +1,4 @@
-"""One component of a deploy: wait for what comes before, plan, ask, apply."""
+"""One part of an install in a run: wait for what comes before, plan, ask, apply."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ from datetime import datetime
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
+from apps.parts import SANDBOX, part_shown
 from contracts import deploys
 from contracts.activities import Activity
 from contracts.deploys import (
@@ -20,11 +21,13 @@ from contracts.deploys import (
     PlanInput,
     WaitingPlan,
 )
-from contracts.errors import Denied, NotUnderstood, StalePlan
+from contracts.errors import ActionFailed, Denied, NotUnderstood, StalePlan
 from contracts.names import Name
 from contracts.operations import FEATURE_STOP, StopInput
+from contracts.provisions import FEATURE_PROVISION
 from workflows.approvals import Approvals
 from workflows.calls import call_operation, in_words, typed_cause
+from workflows.triggered import TriggeredActions
 
 SETTLED = frozenset({"applied", "unchanged", "skipped", "torn down"})
 """Outcomes after which what comes next may begin."""
@@ -47,7 +50,7 @@ ENGINES: Mapping[str, Engine] = {
 
 @dataclass
 class DeployState:
-    """What the components of one deploy share."""
+    """What the parts of one run share."""
 
     install: Name
     grant: Grant
@@ -57,21 +60,24 @@ class DeployState:
     state_revision: int
     seen: datetime
     """When the install worker was last heard of."""
+    actions: TriggeredActions
     outcomes: dict[str, ComponentOutcome] = field(default_factory=dict)
     running: dict[str, str] = field(default_factory=dict)
-    """What each component does right now, in words."""
+    """What each part does right now, in words."""
 
 
 class ComponentRun:
-    """Takes one component from its decision to its outcome; a failure of it is an outcome too."""
+    """Takes one part from its decision to its outcome; a failure of it is an outcome too."""
 
     def __init__(self, decision: Decision, state: DeployState) -> None:
         self._decision = decision
         self._state = state
+        self._shown = part_shown(decision.component)
         self._ordinal = 0
+        self._acted: set[str] = set()
 
     async def run(self) -> None:
-        """Settle the component; raises only what cancels the whole deploy."""
+        """Settle the part; raises only what cancels the whole run."""
         name = self._decision.component
         outcomes = self._state.outcomes
         await workflow.wait_condition(
@@ -79,7 +85,7 @@ class ComponentRun:
         )
         try:
             outcome = await self._settle()
-        except (ActivityError, Denied, NotUnderstood) as error:
+        except (ActivityError, Denied, NotUnderstood, ActionFailed) as error:
             if workflow.cancellation_reason() is not None:
                 raise
             outcome = self._outcome("failed", in_words(error))
@@ -92,13 +98,13 @@ class ComponentRun:
         outcomes = self._state.outcomes
         failed = [b for b in self._decision.after if outcomes[b].outcome not in SETTLED]
         if failed:
-            return self._outcome("not attempted", f"{', '.join(failed)} did not succeed")
+            return self._outcome("not attempted", f"{_listed(failed)} did not succeed")
         verb, reason = self._decision.verb, self._decision.reason
         if verb == "skip":
             applied = [b for b in self._decision.after if outcomes[b].outcome == "applied"]
             if not applied:
                 return self._outcome("skipped", reason)
-            reason = f"{', '.join(applied)} changed"
+            reason = f"{_listed(applied)} changed"
         return await self._plan_and_apply(teardown=verb == "teardown", reason=reason)
 
     async def _plan_and_apply(self, *, teardown: bool, reason: str) -> ComponentOutcome:
@@ -113,6 +119,7 @@ class ComponentRun:
             if plan.empty:
                 return self._outcome("torn down" if teardown else "unchanged", reason)
             await self._approved(plan, plan_key, teardown)
+            await self._act("pre", teardown)
             try:
                 applied = await self._apply(engine, plan, plan_key, teardown)
             except ActivityError as error:
@@ -122,7 +129,16 @@ class ComponentRun:
                 reason = f"planned again: {stale.message}"
                 continue
             self._learn(applied.state_revision)
+            await self._act("post", teardown)
             return self._outcome(done, reason)
+
+    async def _act(self, when: str, teardown: bool) -> None:
+        """Run the actions of this component's trigger: once, however often it is planned again."""
+        trigger = f"{when}-{'teardown' if teardown else 'deploy'}-component"
+        if trigger not in self._acted and self._decision.component != SANDBOX:
+            self._acted.add(trigger)
+            self._say(f"running the actions of {trigger}")
+            await self._state.actions.run(trigger, self._decision.component)
 
     async def _plan(self, engine: Engine, key: str, teardown: bool) -> Plan:
         self._say("planning the teardown" if teardown else "planning")
@@ -131,7 +147,7 @@ class ComponentRun:
             PlanInput(**self._operation(engine, key), teardown=teardown),
             stop=self._stop(key),
             stopping=self._stopping,
-            summary=f"plan {'the teardown of ' if teardown else ''}{self._decision.component}",
+            summary=f"plan {'the teardown of ' if teardown else ''}{self._shown}",
         )
 
     async def _approved(self, plan: Plan, plan_key: str, teardown: bool) -> None:
@@ -162,7 +178,7 @@ class ComponentRun:
             ),
             stop=self._stop(key),
             stopping=self._stopping,
-            summary=f"{'tear down' if teardown else 'apply'} {self._decision.component}",
+            summary=f"{'tear down' if teardown else 'apply'} {self._shown}",
         )
 
     def _stop(self, key: str) -> StopInput:
@@ -179,7 +195,7 @@ class ComponentRun:
 
     def _operation(self, engine: Engine, key: str) -> dict[str, object]:
         return {
-            "requires": [engine.feature],
+            "requires": self._features(engine),
             "install": self._state.install,
             "app": self._state.grant.app,
             "release": self._decision.release,
@@ -189,6 +205,10 @@ class ComponentRun:
             "inputs_revision": self._state.grant.inputs.revision,
             "state_revision": self._state.state_revision,
         }
+
+    def _features(self, engine: Engine) -> list[str]:
+        is_sandbox = self._decision.component == SANDBOX
+        return [engine.feature, FEATURE_PROVISION] if is_sandbox else [engine.feature]
 
     def _next_key(self, verb: str) -> str:
         self._ordinal += 1
@@ -207,3 +227,7 @@ class ComponentRun:
         return ComponentOutcome.model_validate(
             {"component": self._decision.component, "outcome": outcome, "reason": reason}
         )
+
+
+def _listed(parts: list[str]) -> str:
+    return ", ".join(part_shown(one) for one in parts)

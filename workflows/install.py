@@ -2,12 +2,12 @@
 
 import asyncio
 
+from pydantic import BaseModel
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, WorkflowAlreadyStartedError
-from temporalio.workflow import ParentClosePolicy
+from temporalio.exceptions import ActivityError, ApplicationError
 
-from contracts import installs, releases
-from contracts.actions import ActionInput
+from apps.parts import part_shown
+from contracts import installs, releases, stacks
 from contracts.activities import UNTIL_DONE
 from contracts.deploys import DeployInput, Grant, Inputs
 from contracts.errors import BadInput
@@ -16,21 +16,28 @@ from contracts.installs import (
     CarriedInstall,
     ConnectedWorker,
     DeployRequest,
+    DeprovisionRequest,
     DescribeInput,
     InstallInput,
     InstallStatus,
     OpenRunsInput,
+    ProvisionRequest,
+    RollbackRequest,
     RunStarted,
     SetInputs,
     TurnEnd,
     TurnRequest,
 )
 from contracts.messages import Turn, WorkerDescription
-from contracts.names import CONTROL_QUEUE, Digest, install_queue
+from contracts.names import CONTROL_QUEUE, Digest, Name, install_queue
+from contracts.provisions import DeprovisionInput, ProvisionInput
 from contracts.releases import DeclaredInput, ReadRelease
+from contracts.stacks import RenderStack, Stack
 from workflows.calls import call, call_local, failing_as_its_activity, typed_cause
 from workflows.declared_inputs import merged, refuse_size, refuse_values
-from workflows.identity import require_id, show, showing_its_end, shown_from_the_start
+from workflows.identity import require_id, show, showing_its_end
+from workflows.standing import Standing
+from workflows.starting import DEPLOY, DEPROVISION, PROVISION, Kind, MakeInput, RunStarter
 from workflows.turn_queue import TurnQueue
 
 
@@ -42,13 +49,16 @@ class Install:
         self._input: InstallInput | None = None
         self._turns: TurnQueue | None = None
         self._early: list[TurnRequest | TurnEnd] = []
-        self._next_run = 1
+        self._starter: RunStarter | None = None
         self._inputs = Inputs()
         self._declared: list[DeclaredInput] | None = None
         self._known: Digest | None = None
         """The release whose inputs are declared."""
         self._to_read: Digest | None = None
-        self._release: Digest | None = None
+        self._standing = Standing(CarriedInstall())
+        self._shown = ("", "")
+        """Status and release, as the search attributes have them."""
+        self._stack: Stack | None = None
         self._worker: ConnectedWorker | None = None
         self._ready = False
 
@@ -74,13 +84,14 @@ class Install:
 
     def _restore(self, input: InstallInput, carried: CarriedInstall) -> TurnQueue:
         self._input = input
-        self._next_run = carried.next_run
         self._inputs = carried.inputs
         self._declared = carried.declared
         self._known = carried.declared_by
-        self._release = carried.release
+        self._standing = Standing(carried)
+        self._stack = carried.stack
         self._worker = carried.worker
         self._turns = TurnQueue(input.app, carried)
+        self._starter = RunStarter(input, self._turns, carried.next_run)
         for early in self._early:
             self._handle(early)
         return self._turns
@@ -102,6 +113,13 @@ class Install:
                 summary="read the declared inputs",
             )
             self._declared, self._known = graph.inputs, input.release
+        if workflow.patched("stack"):
+            self._stack = await call(
+                stacks.RENDER_STACK,
+                RenderStack(install=input.install, app=input.app),
+                queue=CONTROL_QUEUE,
+                summary="render the stack for the customer",
+            )
 
     async def _serve(self, turns: TurnQueue) -> None:
         while True:
@@ -110,18 +128,32 @@ class Install:
                     turns.has_work
                     or turns.should_stop_watching
                     or self._to_read is not None
+                    or self._has_news
                     or self._may_continue()
                 )
             )
             if turns.should_stop_watching:
                 turns.stop_watching()
             elif turns.has_work:
-                await turns.advance(self._inputs)
+                await turns.advance(self._inputs, self._standing.schedules)
             elif self._to_read is not None:
                 await self._read_declared(self._to_read)
+            elif self._has_news:
+                self._show_standing()
             else:
                 return
             self._show_details()
+
+    @property
+    def _has_news(self) -> bool:
+        """Whether a run has changed what the search attributes say of the install."""
+        return self._shown != (self._standing.status, self._standing.release or "")
+
+    def _show_standing(self) -> None:
+        self._shown = (self._standing.status, self._standing.release or "")
+        # A worker that has not connected yet is what the install waits for.
+        if self._worker is not None and workflow.patched("install-shows-its-runs"):
+            show(status=self._shown[0], release=self._shown[1])
 
     def _may_continue(self) -> bool:
         """Only with no handler open: an update in flight would be lost."""
@@ -132,12 +164,18 @@ class Install:
             last_turn=turns.last,
             holder=turns.holder,
             queue=turns.waiting,
-            next_run=self._next_run,
+            next_run=self._starter.next_run if self._starter else 1,
             inputs=self._inputs,
             declared=self._declared,
             declared_by=self._known,
-            release=self._release,
+            release=self._standing.release,
             worker=self._worker,
+            stack=self._stack,
+            provisioned=self._standing.provisioned,
+            parts=self._standing.parts,
+            failure=self._standing.failure,
+            before=self._standing.before,
+            schedules=self._standing.schedules,
         )
 
     async def _meet_worker(self) -> None:
@@ -182,69 +220,88 @@ class Install:
     @workflow.update
     async def deploy(self, request: DeployRequest) -> RunStarted:
         """Start a deploy of the release, and return its run at once."""
-        turns, own = await self._started()
-        turn: Turn | None = None
-        while True:
-            workflow_id = f"deploy/{own.install}/{self._next_run}"
-            self._next_run += 1
-            if turns.is_free:
-                turn = turns.reserve(workflow_id)
-            grant = self._grant(own, turn) if turn else None
-            try:
-                run = await workflow.start_child_workflow(
-                    "Deploy",
-                    DeployInput(install=own.install, release=request.release, grant=grant),
-                    id=workflow_id,
-                    # Continue-as-new ends children of any other policy.
-                    parent_close_policy=ParentClosePolicy.ABANDON,
-                    static_summary=f"deploy {request.release[:19]} to {own.install}",
-                    search_attributes=shown_from_the_start(
-                        app=own.app,
-                        install=own.install,
-                        release=request.release,
-                        status="deploying" if turn else "waiting for its turn",
-                    ),
-                )
-            except WorkflowAlreadyStartedError:
-                # Somebody started a run of that name directly; the next number is free.
-                if turn is not None:
-                    turns.withdraw(turn)
-                    turn = None
-                continue
-            if turn is not None:
-                turns.started(turn, run.first_execution_run_id or "")
-            if request.release != self._known:
-                self._to_read = request.release
-            self._show_details()
-            return RunStarted(workflow_id=workflow_id, run_id=run.first_execution_run_id or "")
+        return await self._deploy(request.release, "deploy")
 
-    def _grant(self, own: InstallInput, turn: Turn) -> Grant:
-        return Grant(turn=turn, app=own.app, inputs=self._inputs, read=self._known)
+    async def _deploy(self, release: Digest, summary: str) -> RunStarted:
+        def make(own: InstallInput, grant: Grant | None) -> BaseModel:
+            return DeployInput(install=own.install, release=release, grant=grant)
+
+        return await self._start(DEPLOY, make, f"{summary} {release[:19]}", release)
+
+    async def _start(
+        self, kind: Kind, make: MakeInput, summary: str, release: Digest | None
+    ) -> RunStarted:
+        starter = await self._started()
+        run = await starter.start(kind, make, summary, release, self._grant)
+        if release is not None and release != self._known:
+            self._to_read = release
+        self._show_details()
+        return run
+
+    def _grant(self, app: Name, turn: Turn) -> Grant:
+        return Grant(
+            turn=turn,
+            app=app,
+            inputs=self._inputs,
+            read=self._known,
+            schedules=self._standing.schedules,
+        )
 
     @deploy.validator
     def _validate_deploy(self, request: DeployRequest) -> None:
         """The argument's own checks are all that can be said without asking anybody."""
 
     @workflow.update
+    async def provision(self, request: ProvisionRequest) -> RunStarted:
+        """Start a provision of the release's sandbox, and return its run at once."""
+
+        def make(own: InstallInput, grant: Grant | None) -> BaseModel:
+            return ProvisionInput(install=own.install, release=request.release, grant=grant)
+
+        summary = f"provision {request.release[:19]}"
+        return await self._start(PROVISION, make, summary, request.release)
+
+    @provision.validator
+    def _validate_provision(self, request: ProvisionRequest) -> None:
+        """The argument's own checks are all that can be said without asking anybody."""
+
+    @workflow.update
+    async def deprovision(self, request: DeprovisionRequest) -> RunStarted:
+        """Start to tear everything down, and return the run at once."""
+
+        def make(own: InstallInput, grant: Grant | None) -> BaseModel:
+            return DeprovisionInput(install=own.install, grant=grant)
+
+        return await self._start(DEPROVISION, make, "deprovision everything", None)
+
+    @deprovision.validator
+    def _validate_deprovision(self, request: DeprovisionRequest) -> None:
+        """The argument's own checks are all that can be said without asking anybody."""
+
+    @workflow.update
+    async def rollback(self, request: RollbackRequest) -> RunStarted:
+        """Start a deploy of a release before, with its inputs if asked; return the run at once."""
+        release = request.release or self._standing.release_before()
+        if request.inputs:
+            self._inputs = self._standing.inputs_of(release, self._inputs, workflow.now())
+        return await self._deploy(release, "roll back to")
+
+    @rollback.validator
+    def _validate_rollback(self, request: RollbackRequest) -> None:
+        if not self._ready:
+            raise BadInput(
+                "The install is still starting, and learns what it has run; send this again in a "
+                "moment."
+            )
+        release = request.release or self._standing.release_before()
+        if request.inputs:
+            refuse_size(self._standing.inputs_of(release, self._inputs, workflow.now()))
+
+    @workflow.update
     async def act(self, request: ActRequest) -> RunStarted:
         """Start an action, and return its run at once; actions take no turn."""
-        _, own = await self._started()
-        while True:
-            workflow_id = f"action/{own.install}/{request.action}/{self._next_run}"
-            self._next_run += 1
-            try:
-                run = await workflow.start_child_workflow(
-                    "Action",
-                    ActionInput(
-                        install=own.install, action=request.action, release=request.release
-                    ),
-                    id=workflow_id,
-                    parent_close_policy=ParentClosePolicy.ABANDON,
-                    static_summary=f"{request.action} on {own.install}",
-                )
-            except WorkflowAlreadyStartedError:
-                continue
-            return RunStarted(workflow_id=workflow_id, run_id=run.first_execution_run_id or "")
+        starter = await self._started()
+        return await starter.act(request.action, request.release)
 
     @act.validator
     def _validate_act(self, request: ActRequest) -> None:
@@ -267,12 +324,12 @@ class Install:
         refuse_values(change.values, self._declared)
         refuse_size(merged(self._inputs, change.values, workflow.now()))
 
-    async def _started(self) -> tuple[TurnQueue, InstallInput]:
+    async def _started(self) -> RunStarter:
         """Updates may come before the first line of `run`: wait until it has adopted open runs."""
         await workflow.wait_condition(lambda: self._ready)
-        if self._turns is None or self._input is None:
-            raise AssertionError("ready means that both are there")
-        return self._turns, self._input
+        if self._starter is None:
+            raise AssertionError("ready means that it is there")
+        return self._starter
 
     @workflow.signal
     def request_turn(self, request: TurnRequest) -> None:
@@ -291,7 +348,7 @@ class Install:
             self._turns.request(message)
         else:
             self._turns.end(message)
-            self._release = message.release or self._release
+            self._standing.learn(message, workflow.now())
             if message.worker is not None:
                 self._saw(message.worker)
             self._show_details()
@@ -304,13 +361,25 @@ class Install:
         return InstallStatus(
             app=self._input.app,
             install=self._input.install,
-            release=self._release,
+            release=self._standing.release,
             holder=self._turns.holder.turn if self._turns.holder else None,
             queue=[one.workflow_id for one in self._turns.waiting],
             inputs=self._inputs,
             declared=self._declared,
             worker=self._worker,
+            provisioned=self._standing.provisioned,
+            parts=self._standing.parts,
+            failure=self._standing.failure,
+            before=self._standing.before,
+            schedules=self._standing.schedules,
         )
+
+    @workflow.query
+    def stack(self) -> Stack:
+        """What the customer applies, so that the install's worker runs in their account."""
+        if self._stack is None:
+            raise ApplicationError("The stack is not rendered yet.", type="NotThere")
+        return self._stack
 
     def _show_details(self) -> None:
         turns = self._turns
@@ -323,9 +392,16 @@ class Install:
         )
         lines = [
             f"- worker: {worker}",
-            f"- release: {self._release or 'none yet'}",
+            f"- release: {self._standing.release or 'none yet'}",
             f"- turn: {turns.holder.turn.workflow_id if turns.holder else 'free'}",
             *(f"- waits for the turn: {one.workflow_id}" for one in turns.waiting),
             f"- inputs: revision {self._inputs.revision}",
+            *(
+                f"- {part_shown(one.component)}: {one.outcome} by {one.workflow_id}"
+                for one in self._standing.parts
+            ),
         ]
+        failure = self._standing.failure
+        if failure is not None:
+            lines.insert(0, f"- **failed**: {failure.workflow_id}: {failure.message}")
         workflow.set_current_details("\n".join(lines))

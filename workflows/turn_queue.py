@@ -95,22 +95,23 @@ class TurnQueue:
         # A holder without a run is about to start: there is nothing to look at yet.
         return self.holder is None or (self.holder.run_id != "" and self.holder != self._watched)
 
-    async def advance(self, inputs: Inputs) -> None:
+    async def advance(self, inputs: Inputs, schedules: list[str]) -> None:
         """Grant the free turn to the next; while somebody waits, look that the holder lives."""
         if self.holder is None:
-            await self._grant_next(inputs)
+            await self._grant_next(inputs, schedules)
         elif self.has_work:
             self.stop_watching()
             self._watched = self.holder
             self._watch = asyncio.create_task(self._watch_holder(self.holder))
 
-    async def _grant_next(self, inputs: Inputs) -> None:
+    async def _grant_next(self, inputs: Inputs, schedules: list[str]) -> None:
         request = self.waiting.pop(0)
         turn = self.reserve(request.workflow_id)
         self.started(turn, request.run_id)
         run = workflow.get_external_workflow_handle(request.workflow_id, run_id=request.run_id)
         try:
-            await run.signal("grant_turn", Grant(turn=turn, app=self._app, inputs=inputs))
+            grant = Grant(turn=turn, app=self._app, inputs=inputs, schedules=schedules)
+            await run.signal("grant_turn", grant)
         except ApplicationError as error:
             workflow.logger.info("%s is gone, the next one's turn: %s", request.workflow_id, error)
             self.withdraw(turn)

@@ -1,11 +1,12 @@
 """A run's side of the turn: how it asks for the right to change its install, and gives it back."""
 
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-from contracts.deploys import Grant
+from contracts.deploys import ComponentOutcome, Grant
 from contracts.errors import BadInput, NotThere
 from contracts.installs import RunTurn, TurnEnd, TurnRequest
 from contracts.messages import WorkerDescription
@@ -15,6 +16,19 @@ _ASK_AGAIN = timedelta(seconds=5)
 _ASK_AGAIN_AT_MOST = timedelta(hours=1)
 """An Install that was started again finds the open runs in an index that lags behind, and may miss
 this one; so it asks again, after times that double."""
+
+
+@dataclass
+class Learnt:
+    """What a run leaves for the Install workflow, when it ends; see `TurnEnd`."""
+
+    release: Digest | None = None
+    worker: WorkerDescription | None = None
+    target: Digest | None = None
+    outcomes: list[ComponentOutcome] = field(default_factory=list)
+    failure: str = ""
+    provisioned: bool | None = None
+    schedules: list[str] | None = None
 
 
 class RunsTurn:
@@ -86,15 +100,12 @@ class RunsTurn:
             TurnRequest(workflow_id=info.workflow_id, run_id=info.run_id),
         )
 
-    async def give_back(
-        self, install: str, *, release: Digest | None, worker: WorkerDescription | None
-    ) -> None:
+    async def give_back(self, install: str, learnt: Learnt) -> None:
         """Tell the Install workflow that the run has ended; a failure of that never fails the run.
 
         Args:
             install: The install.
-            release: What the install runs now, if the run changed that.
-            worker: What the run learnt of the install's worker.
+            learnt: What the run leaves.
         """
         if self._grant is None and not self._wants:
             return
@@ -103,8 +114,14 @@ class RunsTurn:
             workflow_id=info.workflow_id,
             run_id=info.run_id,
             turn=self._grant.turn if self._grant else None,
-            release=release,
-            worker=worker,
+            inputs=self._grant.inputs if self._grant and learnt.release else None,
+            release=learnt.release,
+            worker=learnt.worker,
+            target=learnt.target,
+            outcomes=learnt.outcomes,
+            failure=learnt.failure,
+            provisioned=learnt.provisioned,
+            schedules=learnt.schedules,
         )
         try:
             await workflow.get_external_workflow_handle(install_workflow_id(install)).signal(

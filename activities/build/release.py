@@ -12,8 +12,9 @@ from activities.heartbeats import heartbeating
 from activities.releases.failures import told
 from activities.releases.graph import release_graph
 from activities.releases.reading import CONFIG_LIMIT_BYTES, read_config
-from apps.config import Component
+from apps.config import TerraformModule
 from apps.frozen import freeze
+from apps.parts import SANDBOX, part_named, part_shown
 from apps.release import (
     CONFIG_ARTIFACT_TYPE,
     CONFIG_MEDIA_TYPE,
@@ -58,12 +59,13 @@ class BuildActivities:
 
     @activity.defn(name=builds.PACK.name)
     async def pack(self, request: PackComponent) -> PackedComponent:
-        """Pack the files of one component, and push them unless they are there already."""
-        return await _in_thread(lambda: self._pack(request), f"packs {request.component}")
+        """Pack the files of a component or of the sandbox, and push them if they are not there."""
+        doing = f"packs {part_named(request.component)}"
+        return await _in_thread(lambda: self._pack(request), doing)
 
     @activity.defn(name=builds.ASSEMBLE.name)
     async def assemble(self, request: AssembleRelease) -> AssembledRelease:
-        """Push the index that names the config and each component's artifact."""
+        """Push the index that names the config and the artifact of each part."""
         return await _in_thread(lambda: self._assemble(request), "assembles the release")
 
     def _check(self, request: CheckSource) -> CheckedSource:
@@ -90,16 +92,18 @@ class BuildActivities:
         return CheckedSource(
             config=_blob(manifest),
             components=[component.name for component in config.components],
+            sandbox=config.sandbox is not None,
             warnings=warnings,
         )
 
     def _pack(self, request: PackComponent) -> PackedComponent:
+        part = part_named(request.component)
         with self._sources.opened(request.source) as source:
-            component = source.loaded.config.component(request.component)
-            if component is None:
-                raise BadInput(f"source {request.source} has no component {request.component!r}")
-            archive = _packed(source, component)
-        what = f"component {request.component} of app {request.app}"
+            module = source.loaded.config.module(request.component)
+            if module is None:
+                raise BadInput(f"source {request.source} has no {part}")
+            archive = _packed(source, part, module)
+        what = f"{part} of app {request.app}"
         with told(what, f"{what} could not be pushed"):
             manifest, reused = push_package(
                 self._registry, app_repository(request.app), MODULE_ARTIFACT_TYPE, archive
@@ -110,13 +114,15 @@ class BuildActivities:
         repository = app_repository(request.app)
         what = f"release of app {request.app}"
         with told(what, f"{what}: its config {request.config.digest} is not there; build it again"):
-            self._refuse_other_components(request)
+            self._refuse_other_parts(request)
             index = ReleaseIndex(
                 app=request.app,
                 config=request.config.digest,
                 components={name: blob.digest for name, blob in request.components.items()},
+                sandbox=request.sandbox.digest if request.sandbox else None,
             )
             parts = [request.config, *request.components.values()]
+            parts += [request.sandbox] if request.sandbox else []
             data = canonical_json(index.to_index([_descriptor(part) for part in parts]))
             digest = digest_of(data)
             reused = self._registry.has_manifest(repository, digest)
@@ -124,13 +130,15 @@ class BuildActivities:
                 self._registry.push_manifest(repository, data, INDEX_MEDIA_TYPE)
         return AssembledRelease(release=digest, reused=reused)
 
-    def _refuse_other_components(self, request: AssembleRelease) -> None:
+    def _refuse_other_parts(self, request: AssembleRelease) -> None:
         config = read_config(self._registry, request.app, request.config.digest)
         expected = {component.name for component in config.components}
-        if expected != request.components.keys():
+        expected |= {SANDBOX} if config.sandbox else set()
+        given = {*request.components, *([SANDBOX] if request.sandbox else [])}
+        if expected != given:
             raise BadInput(
-                f"the config of app {request.app} has the components {sorted(expected)}, and the "
-                f"release was to be assembled of {sorted(request.components)}"
+                f"the config of app {request.app} has the parts {_shown(expected)}, and the "
+                f"release was to be assembled of {_shown(given)}"
             )
 
 
@@ -140,14 +148,18 @@ async def _in_thread(work: Callable[[], R], doing: str) -> R:
         return await asyncio.to_thread(work)
 
 
-def _packed(source: OpenSource, component: Component) -> bytes:
-    directory = PurePosixPath(component.public_repo.directory)
+def _packed(source: OpenSource, part: str, module: TerraformModule) -> bytes:
+    directory = PurePosixPath(module.public_repo.directory)
     if directory.is_absolute() or ".." in directory.parts:
-        raise BadConfig(f"component {component.name}: {directory} is not within the config folder")
+        raise BadConfig(f"{part}: {directory} is not within the config folder")
     try:
         return pack(source.folder / directory)
     except ArchiveRefused as error:
-        raise BadConfig(f"component {component.name}, folder {directory}: {error}") from error
+        raise BadConfig(f"{part}, folder {directory}: {error}") from error
+
+
+def _shown(parts: set[str]) -> list[str]:
+    return sorted(part_shown(part) for part in parts)
 
 
 def _blob(descriptor: Descriptor) -> Blob:

@@ -21,7 +21,7 @@ from contracts.errors import Unreachable
 from contracts.installs import OpenRun, OpenRuns, OpenRunsInput, RunTurn, WatchRunInput
 from contracts.messages import Nothing
 
-_KINDS_WITH_TURN = ("deploy",)
+_KINDS_WITH_TURN = ("provision", "deploy", "deprovision")
 """Actions take no turn."""
 
 _QUERY_TIMEOUT = timedelta(seconds=10)

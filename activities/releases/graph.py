@@ -32,6 +32,7 @@ def release_graph(app: str, release: str, config: AppConfig) -> ReleaseGraph:
             for item in config.inputs
         ],
         actions=[action.name for action in config.actions],
+        sandbox=config.sandbox is not None,
     )
     size = len(found.model_dump_json().encode())
     if size > GRAPH_LIMIT_BYTES:

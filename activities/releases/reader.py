@@ -1,4 +1,4 @@
-"""What an install worker reads of a release: index, config, and each component's files."""
+"""What an install worker reads of a release: index, config, and the files of each part."""
 
 import shutil
 import tempfile
@@ -7,6 +7,7 @@ from pathlib import Path
 from activities.releases.failures import told
 from activities.releases.reading import not_of_app, read_config, read_index
 from apps.config import AppConfig
+from apps.parts import SANDBOX, part_named
 from apps.release import MODULE_ARTIFACT_TYPE, MODULE_MEDIA_TYPE, ReleaseIndex
 from artifacts.archive import unpack
 from artifacts.cache import ArtifactCache
@@ -24,7 +25,7 @@ class ReleaseReader:
     """Reads releases, proven by their digests, and keeps what it read.
 
     Its methods block: call them by `asyncio.to_thread`. Their errors are the contract's: NotThere
-    (the app has no such release, or the release no such component), Unreachable, PolicyDenied (the
+    (the app has no such release, or the release no such part), Unreachable, PolicyDenied (the
     content does not have its digest), BadInput (it is no release) and NotUnderstood (it needs a
     newer worker).
     """
@@ -46,17 +47,24 @@ class ReleaseReader:
             return read_config(self._cache, app, index.config)
 
     def artifact(self, app: str, release: str, component: str) -> str:
-        """The digest of a component's artifact: equal for equal content, in whichever release."""
-        components = self.index(app, release).components
-        if component not in components:
+        """The digest of the artifact of a component, or of the sandbox.
+
+        It is equal for equal content, in whichever release.
+        """
+        index = self.index(app, release)
+        if component == SANDBOX:
+            if index.sandbox is None:
+                raise NotThere(f"{_named(app, release)} has no sandbox")
+            return index.sandbox
+        if component not in index.components:
             raise NotThere(
                 f"{_named(app, release)} has no component {component!r}; "
-                f"it has: {', '.join(sorted(components)) or 'none'}"
+                f"it has: {', '.join(sorted(index.components)) or 'none'}"
             )
-        return components[component]
+        return index.components[component]
 
     def unpack_module(self, app: str, release: str, component: str, destination: Path) -> str:
-        """Make `destination` the component's module, and return the artifact's digest.
+        """Make `destination` the module of a component or of the sandbox; return its digest.
 
         A folder that was made from the same artifact stays as it is, with what a tool has added to
         it; any other is replaced as a whole. At no time is it half of a module. Only one caller at
@@ -69,7 +77,7 @@ class ReleaseReader:
         marker = destination.with_name(f".{destination.name}.artifact")
         if destination.is_dir() and marker.is_file() and marker.read_text() == digest:
             return digest
-        what = f"component {component} of {_named(app, release)}"
+        what = f"{part_named(component)} of {_named(app, release)}"
         with told(what, f"{what} is not in the registry: build the release again"):
             archive = self._archive(app, digest)
             _require_nothing_left(destination)

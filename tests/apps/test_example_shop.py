@@ -2,7 +2,9 @@ from pathlib import Path
 
 from apps.graph import Graph
 from apps.loader import load
+from apps.parts import SANDBOX
 from apps.terraform_modules import read_module
+from apps.triggers import triggered_actions
 
 SHOP = Path(__file__).parents[2] / "examples/shop"
 
@@ -14,6 +16,28 @@ def test_the_example_app_is_without_fault() -> None:
     assert graph.order() == ["network", "cache", "database", "api"]
     assert graph.dependencies("cache") == graph.dependencies("database") == ["network"]
     assert graph.dependencies("api") == ["cache", "database"]
+
+
+def test_what_each_input_touches() -> None:
+    graph = Graph(load(SHOP).config)
+    assert graph.components_referencing_input("region") == [SANDBOX]
+    assert graph.components_referencing_input("cache_mb") == ["cache"]
+    assert graph.components_referencing_input("greeting") == ["api"]
+    assert [name for name in graph.order() if graph.reads_sandbox(name)] == ["network", "api"]
+
+
+def test_what_runs_by_itself() -> None:
+    config = load(SHOP).config
+    assert [(action.name, trigger.type) for action, trigger in triggered_actions(config)] == [
+        ("backup", "pre-deprovision"),
+        ("health", "cron"),
+        ("health", "post-deploy-all-components"),
+        ("preflight", "pre-provision"),
+        ("welcome", "post-provision"),
+    ]
+    health = config.action("health")
+    assert health is not None
+    assert len(health.steps) == 2
 
 
 def test_a_sensitive_output_feeds_a_variable_that_is_not_declared_sensitive() -> None:

@@ -8,6 +8,7 @@ from apps.frozen import FrozenError, freeze, thaw
 from apps.loader import load
 
 SHOP = Path(__file__).parents[2] / "examples/shop"
+FROZEN = Path(__file__).with_name("frozen")
 
 
 @pytest.fixture(scope="module")
@@ -18,6 +19,16 @@ def config() -> AppConfig:
 def test_thawing_gives_the_same_config(config: AppConfig) -> None:
     assert thaw(freeze(config)) == config
     assert freeze(thaw(freeze(config))) == freeze(config)
+
+
+def test_a_release_of_before_there_were_sandboxes_can_be_read() -> None:
+    config = thaw((FROZEN / "shop-without-sandbox.json").read_bytes())
+    assert config.sandbox is None
+    assert [component.name for component in config.components] == [
+        "api", "cache", "database", "network",
+    ]  # fmt: skip
+    [health] = config.actions
+    assert [trigger.type for trigger in health.triggers] == ["manual"]
 
 
 def test_it_is_canonical(config: AppConfig) -> None:

@@ -2,8 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.config import AppConfig, Metadata, TerraformComponent
+from apps.config import AppConfig, Metadata, Sandbox, TerraformComponent
 from apps.graph import CycleError, Graph
+from apps.parts import SANDBOX
 
 
 def component(name: str, *dependencies: str, **more: object) -> TerraformComponent:
@@ -59,6 +60,43 @@ def test_who_reads_an_input() -> None:
         component("d", vars={"x": "{{ .nuon.inputs.inputs.other }}"}),
     )
     assert found.components_referencing_input("zone") == ["a", "b", "c"]
+
+
+def with_sandbox(*components: TerraformComponent, **sandbox: object) -> Graph:
+    made = Sandbox.model_validate({
+        "terraform_version": "1.11", "public_repo": {"repo": ".", "directory": "s"}, **sandbox,
+    })  # fmt: skip
+    config = AppConfig(metadata=Metadata(version="v2"), sandbox=made, components=list(components))
+    return Graph(config)
+
+
+def test_the_sandbox_reads_inputs_and_is_in_no_order() -> None:
+    found = with_sandbox(
+        component("a", vars={"x": "{{ .nuon.inputs.inputs.zone }}"}),
+        vars={"zone": ["{{ .nuon.inputs.inputs.zone }}"]},
+        env_vars={"A": "{{ .nuon.install.inputs.size }}"},
+    )
+    assert found.components_referencing_input("zone") == [SANDBOX, "a"]
+    assert found.components_referencing_input("size") == [SANDBOX]
+    assert found.references(SANDBOX) == {
+        ("nuon", "inputs", "inputs", "zone"), ("nuon", "install", "inputs", "size"),
+    }  # fmt: skip
+    assert found.order() == found.reversed() == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("path", "reads"),
+    [
+        ("sandbox", True), ("sandbox.outputs.id", True), ("install.sandbox.outputs.id", True),
+        ("install", True), ("install.id", False), ("id", False), ("components.b.status", False),
+    ],
+)  # fmt: skip
+def test_who_reads_the_sandbox(path: str, reads: bool) -> None:
+    parts = component("a", vars={"x": f"{{{{ .nuon.{path} }}}}"}), component("b")
+    found = with_sandbox(*parts)
+    assert found.reads_sandbox("a") is reads
+    assert not found.reads_sandbox("b")
+    assert not graph(*parts).reads_sandbox("a")
 
 
 @given(st.data())

@@ -97,7 +97,7 @@ def test_unknown_files_are_warnings(app: App) -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    ["sandbox", "runner", "stack", "installer", "operation_roles", "triggers", "secrets",
+    ["runner", "stack", "installer", "operation_roles", "triggers", "secrets",
      "permissions", "break_glass", "policies", "kubernetes_contexts", "branches", "branch",
      "runbooks", "installs"],
 )  # fmt: skip
@@ -139,14 +139,12 @@ def test_action_keys_that_are_not_there_yet(app: App, key: str) -> None:
 @pytest.mark.parametrize(
     ("trigger", "message"),
     [
-        ("cron", "trigger `cron` is not supported yet"),
-        ("post-deploy-component", "trigger `post-deploy-component` is not supported yet"),
         ("role-enabled", "trigger `role-enabled` is not supported yet"),
         ("pre-component-deploy", "did you mean `pre-deploy-component`?"),
         ("manul", "did you mean `manual`?"),
     ],
 )
-def test_triggers_other_than_manual(app: App, trigger: str, message: str) -> None:
+def test_triggers_that_there_are_not(app: App, trigger: str, message: str) -> None:
     app.write("actions/check.toml", ACTION.replace("manual", trigger))
     error = app.only_error()
     assert error.startswith("actions/check.toml: triggers[0].type: ") and message in error
@@ -188,8 +186,7 @@ def changed(old: str, new: str) -> tuple[str, str, str]:
         (changed('"z"', '"{{ .nuon }}"'), "`.nuon` as a whole cannot be read"),
         (changed('"z"', '"{{ .nuon.components }}"'), "name a component"),
         (changed('"z"', '"{{ .x }} .nuon"'), "there is no `.x`; paths begin with `.nuon`"),
-        (changed('"z"', '"{{ .nuon.sandbox.outputs }}"'), "`.nuon.sandbox` is not supported yet"),
-        (changed('"z"', '"{{ .nuon.install.sandbox }}"'), "`.nuon.install.sandbox` is not suppo"),
+        (changed('"z"', '"{{ .nuon.install.domain }}"'), "there is no `.nuon.install.domain`"),
         (changed('"z"', '"{{ .nuon.secrets.x }}"'), "`.nuon.secrets` is not supported yet"),
         (changed("vars =", 'dependencies = ["dv"]\nvars ='), "there is no component `dv`"),
         (changed("vars =", "max_auto_retries = -1\nvars ="), "max_auto_retries: "),
@@ -252,7 +249,7 @@ def test_all_problems_are_told_at_once(app: App) -> None:
     app.write(
         "components/db.toml", DB.replace('"z"', '"{{ .nuon.x }}"') + "health = {}\nlabl = {}\n"
     )
-    app.write("actions/check.toml", ACTION.replace("manual", "cron"))
+    app.write("actions/check.toml", ACTION.replace("manual", "role-enabled"))
     errors = app.errors()
     assert len(errors) == 4
     assert errors[-1].startswith("warning: ")

@@ -63,7 +63,7 @@ def test_hostile_toml_is_a_problem(app: App, text: str) -> None:
 
 WEIRD = st.binary(max_size=60) | st.text("a=[]{}\"'\n.#1-: \\\0é", max_size=60).map(str.encode)
 FILES = ["metadata.toml", "inputs.toml", "components/db.toml", "actions/check.toml",
-         "modules/db/main.tf", "modules/db/x.tf.json", "secrets.toml"]  # fmt: skip
+         "modules/db/main.tf", "modules/db/x.tf.json", "secrets.toml", "sandbox.toml"]  # fmt: skip
 
 
 @given(st.sampled_from(FILES), WEIRD, st.booleans())
@@ -101,7 +101,7 @@ VALUES = st.recursive(
     st.sampled_from(["type", "name", "var_name", "public_repo", "vars", "var_file", "dependencies",
                      "labels", "triggers", "steps", "timeout", "input", "group", "health"]),
     VALUES,
-    st.sampled_from(["inputs.toml", "components/db.toml", "actions/check.toml"]),
+    st.sampled_from(["inputs.toml", "components/db.toml", "actions/check.toml", "sandbox.toml"]),
 )  # fmt: skip
 @settings(
     max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -109,13 +109,17 @@ VALUES = st.recursive(
 def test_values_of_any_shape_end_in_a_config_or_in_problems(
     app: App, key: str, value: object, file: str
 ) -> None:
-    original = {"inputs.toml": "", "components/db.toml": DB, "actions/check.toml": ACTION}[file]
+    originals = {"components/db.toml": DB, "actions/check.toml": ACTION, "sandbox.toml": DB}
+    original = originals.get(file, "")
     kept = "\n".join(line for line in original.splitlines() if not line.startswith(key))
+    app = App(app.root)
     app.write(file, f"{key} = {toml(value)}\n{kept}\n")
     try:
         app.load()
     except ConfigErrors as errors:
         assert errors.problems and str(errors)
+    finally:
+        (app.root / file).unlink()
 
 
 def toml(value: object) -> str:

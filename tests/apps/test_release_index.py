@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -43,6 +44,29 @@ def test_the_index_is_deterministic_and_an_oci_index() -> None:
     ]
 
 
+def test_a_sandbox_is_a_manifest_that_names_no_component() -> None:
+    release = replace(RELEASE, sandbox=TWO)
+    index = json.loads(json.dumps(release.to_index(DESCRIPTORS)))
+    assert ReleaseIndex.from_index(index) == release
+    assert [m.get("annotations") for m in index["manifests"][:2]] == [
+        None,
+        {"org.exclave.sandbox": "true"},
+    ]
+    # A reader of before knows the config by its type, components by their annotation, no more.
+    assert index["manifests"][1]["artifactType"] == MODULE_ARTIFACT_TYPE
+    del index["manifests"][1]
+    assert index == RELEASE.to_index(DESCRIPTORS)
+
+
+def test_a_release_has_one_sandbox_at_most() -> None:
+    index = replace(RELEASE, sandbox=TWO).to_index(DESCRIPTORS)
+    manifests = index["manifests"]
+    assert isinstance(manifests, list)
+    index["manifests"] = [*manifests, manifests[1]]
+    with pytest.raises(ReleaseError, match="at most one sandbox, this one has 2"):
+        ReleaseIndex.from_index(index)
+
+
 def test_unknown_manifests_are_ignored() -> None:
     extra = Descriptor(MANIFEST_MEDIA_TYPE, f"sha256:{'9' * 64}", 1, "application/vnd.new")
     index = RELEASE.to_index(DESCRIPTORS)
@@ -53,6 +77,8 @@ def test_unknown_manifests_are_ignored() -> None:
 def test_a_digest_without_descriptor() -> None:
     with pytest.raises(ReleaseError, match="component `db`"):
         RELEASE.to_index(DESCRIPTORS[:2])
+    with pytest.raises(ReleaseError, match="the sandbox"):
+        replace(RELEASE, components={}, sandbox=TWO).to_index(DESCRIPTORS[:2])
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from apps.state import (
     ComponentState,
     InputErrors,
     OrgState,
+    SandboxState,
     StateDocument,
     effective_inputs,
 )
-from apps.templates import parse
+from apps.templates import TemplateError, parse
 
 STATE = StateDocument(
     install_id="acme",
@@ -22,6 +23,7 @@ STATE = StateDocument(
         "my-db": ComponentState("active", {"url": "u"}, build_id="sha256:1", var_name="db"),
     },
     actions={"health": ActionState("succeeded", {"ok": True, "steps": {"one": {"ok": True}}})},
+    sandbox=SandboxState("active", {"net": "n", "token": Sensitive("key")}, version="sha256:2"),
 )
 
 
@@ -37,6 +39,10 @@ STATE = StateDocument(
         ("components.db.status", "active"), ("actions.workflows.health.outputs.ok", True),
         ("actions.workflows.health.id", "health"),
         ("actions.workflows.health.outputs.steps.one.ok", True),
+        ("sandbox.status", "active"), ("sandbox.type", "terraform"),
+        ("sandbox.version", "sha256:2"), ("sandbox.outputs.net", "n"),
+        ("sandbox.outputs.token", "key"), ("install.sandbox.outputs.net", "n"),
+        ("install.sandbox.outputs.token", "key"),
     ],
 )  # fmt: skip
 def test_templates_see_the_state(root: str, path: str, value: object) -> None:
@@ -47,6 +53,13 @@ def test_templates_see_the_state(root: str, path: str, value: object) -> None:
 
 def test_sensitive_inputs_are_hidden() -> None:
     assert "key" not in repr(STATE)
+
+
+@pytest.mark.parametrize("path", ["sandbox.status", "install.sandbox.status"])
+def test_a_sandbox_that_is_not_provisioned_leads_to_nothing(path: str) -> None:
+    bare = StateDocument("acme", OrgState("o1", "Org"), AppState("shop", "Shop"))
+    with pytest.raises(TemplateError, match="has no `sandbox`"):
+        parse(f"{{{{ .nuon.{path} }}}}").render(bare.template_data())
 
 
 def config(*inputs: Input) -> AppConfig:

@@ -7,16 +7,16 @@ import pytest
 import pytest_asyncio
 from temporalio.client import Client
 from workflow_plane import control_plane
-from workflow_site import FakeReleases, Site
+from workflow_site import FakeControl, Site
 
 
 @pytest.fixture(scope="session")
-def releases() -> FakeReleases:
-    return FakeReleases()
+def releases() -> FakeControl:
+    return FakeControl()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def client(releases: FakeReleases) -> AsyncIterator[Client]:
+async def client(releases: FakeControl) -> AsyncIterator[Client]:
     async with control_plane(releases) as connected:
         yield connected
 
@@ -29,7 +29,7 @@ def install(request: pytest.FixtureRequest) -> str:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def site(client: Client, releases: FakeReleases, install: str) -> AsyncIterator[Site]:
+async def site(client: Client, releases: FakeControl, install: str) -> AsyncIterator[Site]:
     made = Site(client, install)
     releases.inputs[made.app] = []
     async with made.serving():

@@ -11,6 +11,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 from workflow_site import PATIENCE_SECONDS, Handle, digest, failure
 
+from apps.parts import SANDBOX
 from contracts import builds
 from contracts.builds import (
     AssembledRelease,
@@ -37,6 +38,7 @@ def blob(name: str) -> Blob:
 class FakeBuilder:
     def __init__(self) -> None:
         self.packing = asyncio.Barrier(2)
+        self.sandbox = False
         self.assembled: list[AssembleRelease] = []
         self.broken = ""
 
@@ -44,7 +46,12 @@ class FakeBuilder:
     async def check(self, input: CheckSource) -> CheckedSource:
         if self.broken == "check":
             raise BadConfig("components/net.toml: `typ` is unknown")
-        return CheckedSource(config=blob("config"), components=["net", "db"], warnings=["odd"])
+        return CheckedSource(
+            config=blob("config"),
+            components=["net"] if self.sandbox else ["net", "db"],
+            sandbox=self.sandbox,
+            warnings=["odd"],
+        )
 
     @activity.defn(name=builds.PACK.name)
     async def pack(self, input: PackComponent) -> PackedComponent:
@@ -92,6 +99,18 @@ async def test_components_are_packed_at_once_and_assembled(
     [assembled] = builder.assembled
     assert assembled.components == {"net": blob("net"), "db": blob("db")}
     assert assembled.config == blob("config")
+
+
+async def test_the_sandbox_is_packed_at_once_with_the_components(
+    client: Client, builder: FakeBuilder
+) -> None:
+    builder.sandbox = True
+    result = BuildResult.model_validate(await (await build(client, "sandbox")).result())
+    assert result.components == {"net": digest("net")}
+    assert result.sandbox == digest(SANDBOX)
+    [assembled] = builder.assembled
+    assert assembled.components == {"net": blob("net")}
+    assert assembled.sandbox == blob(SANDBOX)
 
 
 @pytest.mark.parametrize("broken", ["check", "db"])

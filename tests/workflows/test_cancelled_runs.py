@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
-from workflow_site import FakeReleases, Handle, Site, approve, ended, until
+from workflow_site import FakeControl, Handle, Site, approve, ended, until
 
 from contracts.actions import StepInput
 from contracts.deploys import ApplyInput, PlanInput
@@ -18,7 +18,7 @@ OPERATIONS = (PlanInput, ApplyInput, StepInput)
 AWAY = "waits for the install worker to say that"
 
 
-async def site_without_worker(client: Client, releases: FakeReleases, install: str) -> Site:
+async def site_without_worker(client: Client, releases: FakeControl, install: str) -> Site:
     site = Site(client, install)
     releases.inputs[site.app] = []
     return site
@@ -68,7 +68,7 @@ async def in_step(site: Site) -> Handle:
 @pytest.mark.parametrize("begin", [in_apply, in_plan, in_step])
 async def test_a_worker_that_is_away_keeps_the_run_cancelling(
     client: Client,
-    releases: FakeReleases,
+    releases: FakeControl,
     install: str,
     begin: Callable[[Site], Awaitable[Handle]],
 ) -> None:

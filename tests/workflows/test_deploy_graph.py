@@ -3,7 +3,7 @@
 import pytest
 from workflow_site import (
     NO_CHANGES,
-    FakeReleases,
+    FakeControl,
     Site,
     approve,
     decision,
@@ -174,7 +174,7 @@ async def test_every_activity_is_told_turn_release_and_what_it_requires(site: Si
 
 
 async def test_an_unreadable_release_fails_the_deploy_with_its_type(
-    site: Site, releases: FakeReleases
+    site: Site, releases: FakeControl
 ) -> None:
     del releases.inputs[site.app]
     await site.begin()

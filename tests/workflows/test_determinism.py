@@ -13,7 +13,8 @@ import pytest
 MODULES = sorted((Path(__file__).resolve().parents[2] / "workflows").glob("*.py"))
 
 IMPORTS = {
-    *("asyncio", "collections.abc", "contextlib", "dataclasses", "datetime", "json", "typing"),
+    *("asyncio", "collections.abc", "contextlib", "dataclasses", "datetime", "functools", "json"),
+    *("typing",),
     *("pydantic", "temporalio", "apps", "contracts", "workflows"),
 }
 """A module may import these, and what lies below the last five."""

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 from temporalio.client import Client
 from workflow_plane import control_plane
-from workflow_site import RELEASE, FakeReleases, Site, approve, asked, outcomes
+from workflow_site import RELEASE, FakeControl, Site, approve, asked, outcomes
 
 from contracts.deploys import Inputs, ScopeInput
 from contracts.releases import DeclaredInput
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def short_history(releases: FakeReleases) -> AsyncIterator[Client]:
+async def short_history(releases: FakeControl) -> AsyncIterator[Client]:
     """A server that suggests to continue as new after a few events."""
     limit = {"limit.historyCount.suggestContinueAsNew": "60"}
     async with control_plane(releases, limit) as client:
@@ -23,7 +23,7 @@ async def short_history(releases: FakeReleases) -> AsyncIterator[Client]:
 
 
 async def test_queue_holder_and_inputs_are_carried(
-    short_history: Client, releases: FakeReleases
+    short_history: Client, releases: FakeControl
 ) -> None:
     site = Site(short_history, "carried")
     releases.inputs[site.app] = [DeclaredInput(name="n", type="number")]

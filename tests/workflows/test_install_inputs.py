@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from workflow_site import NO_CHANGES, RELEASE, FakeReleases, Site, outcomes, refusal, until
+from workflow_site import NO_CHANGES, RELEASE, FakeControl, Site, outcomes, refusal, until
 
 from apps.config import AppConfig, Input, Metadata
 from apps.input_values import InputErrors, effective_inputs
@@ -41,7 +41,7 @@ async def test_inputs_are_unknown_until_a_release_was_read(site: Site) -> None:
 
 
 @loop
-async def test_what_is_set_reaches_the_next_deploy(site: Site, releases: FakeReleases) -> None:
+async def test_what_is_set_reaches_the_next_deploy(site: Site, releases: FakeControl) -> None:
     releases.inputs[site.app] = DECLARED
     site.worker.answers["plan net"] = [NO_CHANGES]
     await site.begin(release=RELEASE)
@@ -63,7 +63,7 @@ async def test_what_is_set_reaches_the_next_deploy(site: Site, releases: FakeRel
 
 
 @loop
-async def test_a_deploy_teaches_the_inputs(site: Site, releases: FakeReleases) -> None:
+async def test_a_deploy_teaches_the_inputs(site: Site, releases: FakeControl) -> None:
     releases.inputs[site.app] = DECLARED
     site.worker.answers["plan net"] = [NO_CHANGES]
     await site.begin()
@@ -173,7 +173,7 @@ def test_values_may_be_as_large_as_a_deploy_can_carry() -> None:
 
 @loop
 async def test_values_that_are_too_large_together_are_refused_and_the_install_goes_on(
-    site: Site, releases: FakeReleases
+    site: Site, releases: FakeControl
 ) -> None:
     releases.inputs[site.app] = DECLARED
     await site.begin(release=RELEASE)

@@ -9,7 +9,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from workflow_site import (
     NO_CHANGES,
     RELEASE,
-    FakeReleases,
+    FakeControl,
     Handle,
     Site,
     approve,
@@ -231,7 +231,7 @@ async def test_the_install_learns_of_release_and_worker(site: Site) -> None:
 
 
 async def test_an_update_does_not_wait_for_a_worker_that_is_away(
-    client: Client, releases: FakeReleases, install: str
+    client: Client, releases: FakeControl, install: str
 ) -> None:
     site = Site(client, install)
     releases.inputs[site.app] = []

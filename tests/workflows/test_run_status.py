@@ -7,7 +7,7 @@ from temporalio.client import Client
 from workflow_site import (
     NO_CHANGES,
     RELEASE,
-    FakeReleases,
+    FakeControl,
     Handle,
     Site,
     approve,
@@ -133,7 +133,7 @@ async def test_a_cancelled_install_says_so(site: Site) -> None:
 
 
 async def test_an_install_whose_release_is_not_the_apps_fails_with_its_type(
-    client: Client, releases: FakeReleases, install: str
+    client: Client, releases: FakeControl, install: str
 ) -> None:
     run = await Site(client, install).begin(release=RELEASE)
     error = await failure(run)
@@ -151,7 +151,7 @@ async def test_inputs_that_do_not_fit_fail_the_deploy_with_their_type(site: Site
 
 
 async def test_a_view_while_the_worker_is_away_says_since_when(
-    client: Client, releases: FakeReleases, install: str
+    client: Client, releases: FakeControl, install: str
 ) -> None:
     site = Site(client, install)
     releases.inputs[site.app] = []

@@ -69,7 +69,7 @@ async def test_another_run_of_the_holders_name_waits_while_the_holder_is_looked_
     one.request(request(SECOND))
     one.request(request(SECOND))
     assert one.waiting == [request(SECOND)]
-    await one.advance(Inputs())
+    await one.advance(Inputs(), [])
     looks.ended.set()
     while one.holder is not None:
         await asyncio.sleep(0)
@@ -96,7 +96,7 @@ async def test_a_run_that_is_about_to_start_is_not_looked_at(looks: Looks) -> No
     one = queue(Holder(turn=TURN, run_id=""))
     one.request(request(OTHER, "deploy/acme/other"))
     assert not one.has_work
-    await one.advance(Inputs())
+    await one.advance(Inputs(), [])
     await asyncio.sleep(0)
     assert not looks.inputs
     one.started(TURN, FIRST)
@@ -112,7 +112,7 @@ async def test_a_look_that_failed_is_tried_again(
     looks.ended.set()
     one = queue()
     one.request(request(OTHER, "deploy/acme/other"))
-    await one.advance(Inputs())
+    await one.advance(Inputs(), [])
     async with asyncio.timeout(5):
         while one.holder is not None:
             await asyncio.sleep(0)

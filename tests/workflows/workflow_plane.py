@@ -10,7 +10,7 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
-from workflow_site import FakeReleases
+from workflow_site import FakeControl
 
 from activities.boundary import Boundary
 from activities.installs.runs import InstallRuns
@@ -46,7 +46,7 @@ async def temporal(more: Mapping[str, str] | None = None) -> AsyncIterator[Clien
 
 
 @asynccontextmanager
-async def controlling(client: Client, releases: FakeReleases) -> AsyncIterator[None]:
+async def controlling(client: Client, releases: FakeControl) -> AsyncIterator[None]:
     """A control worker: all of it is real but the registry."""
     runs = InstallRuns(client)
     async with Worker(
@@ -54,7 +54,13 @@ async def controlling(client: Client, releases: FakeReleases) -> AsyncIterator[N
         task_queue=CONTROL_QUEUE,
         workflows=WORKFLOWS,
         workflow_runner=SANDBOX,
-        activities=[runs.open_runs, runs.watch_run, releases.read],
+        activities=[
+            runs.open_runs,
+            runs.watch_run,
+            releases.read,
+            releases.render,
+            releases.set_schedules,
+        ],
         interceptors=[ArgumentCount(), Boundary()],
     ):
         yield
@@ -62,7 +68,7 @@ async def controlling(client: Client, releases: FakeReleases) -> AsyncIterator[N
 
 @asynccontextmanager
 async def control_plane(
-    releases: FakeReleases, settings: Mapping[str, str] | None = None
+    releases: FakeControl, settings: Mapping[str, str] | None = None
 ) -> AsyncIterator[Client]:
     """Both of them, and nothing of them afterwards."""
     async with temporal(settings) as client, controlling(client, releases):

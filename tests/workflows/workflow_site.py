@@ -20,7 +20,16 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
-from contracts import actions, deploys, installs, operations, releases
+from contracts import (
+    actions,
+    deploys,
+    installs,
+    operations,
+    provisions,
+    releases,
+    schedules,
+    stacks,
+)
 from contracts.actions import ActionScope, ScopeAction, StepInput, StepResult
 from contracts.deploys import (
     Applied,
@@ -28,7 +37,6 @@ from contracts.deploys import (
     Approval,
     ChangeCounts,
     Decision,
-    DeployResult,
     FinishInput,
     Inputs,
     Plan,
@@ -36,6 +44,7 @@ from contracts.deploys import (
     PlanView,
     Scope,
     ScopeInput,
+    TriggeredAction,
     ViewInput,
     Waiting,
     WaitingPlan,
@@ -45,7 +54,10 @@ from contracts.installs import DescribeInput, InstallStatus
 from contracts.messages import Nothing, WorkerDescription
 from contracts.names import install_queue
 from contracts.operations import StopInput, Stopped
+from contracts.provisions import DeprovisionFinishInput, DeprovisionScopeInput
 from contracts.releases import DeclaredInput, ReadRelease, ReleaseGraph
+from contracts.schedules import SchedulesSet, SetSchedules, schedule_id
+from contracts.stacks import RenderStack, Stack
 
 T = TypeVar("T")
 Handle = WorkflowHandle[Any, Any]
@@ -74,10 +86,12 @@ async def until(look: Callable[[], Awaitable[T | None]]) -> T:
     return found
 
 
-class FakeReleases:
-    """`release.read`, for every app of the tests."""
+class FakeControl:
+    """What workflows ask the control plane, for every app and install of the tests."""
 
     def __init__(self) -> None:
+        self.schedules: dict[str, SetSchedules] = {}
+        """What each install asked for last."""
         self.inputs: dict[str, list[DeclaredInput]] = {}
         self.read_by: list[str] = []
 
@@ -88,6 +102,17 @@ class FakeReleases:
             raise NotThere(f"there is no app {input.app}")
         inputs = self.inputs[input.app]
         return ReleaseGraph(app=input.app, release=input.release, components=[], inputs=inputs)
+
+    @activity.defn(name=stacks.RENDER_STACK.name)
+    async def render(self, input: RenderStack) -> Stack:
+        return Stack(kind="systemd", files={"README.md": input.install})
+
+    @activity.defn(name=schedules.SET_SCHEDULES.name)
+    async def set_schedules(self, input: SetSchedules) -> SchedulesSet:
+        self.schedules[input.install] = input
+        return SchedulesSet(
+            schedules=[schedule_id(input.install, one.action, 0) for one in input.actions]
+        )
 
 
 def decision(component: str, *after: str, verb: str = "plan", **more: Any) -> Decision:
@@ -113,6 +138,8 @@ class FakeWorker:
 
     def __init__(self) -> None:
         self.decisions: list[Decision] = [decision("net")]
+        self.actions: list[TriggeredAction] = []
+        self.provisioned = False
         self.answers: dict[str, list[Any]] = {}
         """By `<verb> <component>`: results or errors, the last of which stays."""
         self.gates: dict[str, asyncio.Event] = {}
@@ -168,8 +195,32 @@ class FakeWorker:
 
     @activity.defn(name=deploys.SCOPE.name)
     async def scope(self, input: ScopeInput) -> Scope:
-        scope = Scope(decisions=self.decisions, state_revision=1, worker=WORKER)
-        return await self._answer("scope", input, scope)
+        return await self._answer("scope", input, self._scope())
+
+    def _scope(self) -> Scope:
+        return Scope(
+            decisions=self.decisions,
+            state_revision=1,
+            worker=WORKER,
+            actions=self.actions,
+            provisioned=self.provisioned,
+        )
+
+    @activity.defn(name=provisions.PROVISION_SCOPE.name)
+    async def provision_scope(self, input: ScopeInput) -> Scope:
+        return await self._answer("provision scope", input, self._scope())
+
+    @activity.defn(name=provisions.PROVISION_FINISH.name)
+    async def provision_finish(self, input: FinishInput) -> Nothing:
+        return await self._answer("provision finish", input, Nothing())
+
+    @activity.defn(name=provisions.DEPROVISION_SCOPE.name)
+    async def deprovision_scope(self, input: DeprovisionScopeInput) -> Scope:
+        return await self._answer("deprovision scope", input, self._scope())
+
+    @activity.defn(name=provisions.DEPROVISION_FINISH.name)
+    async def deprovision_finish(self, input: DeprovisionFinishInput) -> Nothing:
+        return await self._answer("deprovision finish", input, Nothing())
 
     @activity.defn(name=deploys.FINISH.name)
     async def finish(self, input: FinishInput) -> Nothing:
@@ -204,6 +255,8 @@ class FakeWorker:
     @activity.defn(name=actions.STEP.name)
     async def action_step(self, input: StepInput) -> StepResult:
         name = f"step {input.step}"
+        if input.trigger != "manual":
+            self.begun.append(f"{input.action} by {input.trigger}")
         return await self._answer(name, input, StepResult(step=name, state_revision=5 + input.step))
 
     @activity.defn(name=operations.STOP.name)
@@ -217,7 +270,8 @@ class FakeWorker:
     def activities(self) -> list[Callable[..., Any]]:
         return [
             self.scope, self.finish, self.plan, self.apply, self.view, self.action_scope,
-            self.action_step, self.stop, self.describe,
+            self.action_step, self.stop, self.describe, self.provision_scope,
+            self.provision_finish, self.deprovision_scope, self.deprovision_finish,
         ]  # fmt: skip
 
 
@@ -282,7 +336,11 @@ class Site:
 
     async def deploy(self, release: str = RELEASE) -> Handle:
         """By the update on Install."""
-        started = await self.entity.execute_update("deploy", {"release": release})
+        return await self.run("deploy", {"release": release})
+
+    async def run(self, update: str, request: dict[str, Any]) -> Handle:
+        """What an update on Install starts."""
+        started = await self.entity.execute_update(update, request)
         return self.client.get_workflow_handle(started["workflow_id"], run_id=started["run_id"])
 
     async def deploy_directly(self, rest: str, **more: Any) -> Handle:
@@ -336,10 +394,11 @@ async def approve(run: Handle, *components: str) -> None:
 
 
 async def outcomes(run: Handle) -> dict[str, str]:
-    """What became of each component of a deploy that ended well."""
+    """What became of each component of a run that ended well."""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        result = DeployResult.model_validate(await run.result())
-    return {one.component: one.outcome for one in result.components}
+        result = await run.result()
+    parts = result["components"] if "components" in result else [result["sandbox"]]
+    return {one["component"]: one["outcome"] for one in parts if one}
 
 
 async def failure(run: Handle) -> ApplicationError:

@@ -7,6 +7,7 @@ from pathlib import Path
 from temporalio.testing import ActivityEnvironment
 
 from activities.build.release import BuildActivities
+from apps.parts import SANDBOX
 from artifacts.layout import Layout
 from artifacts.registry import Registry
 from artifacts.sources import push_source
@@ -81,6 +82,24 @@ output "url" { value = "http://${var.network}" }
 """,
 }
 
+SANDBOX_FILES = {
+    "sandbox.toml": """
+terraform_version = "1.11.0"
+
+[public_repo]
+repo = "."
+directory = "modules/ground"
+
+[vars]
+region = "{{ .nuon.inputs.inputs.region }}"
+""",
+    "modules/ground/main.tf": """
+variable "region" { type = string }
+output "id" { value = "ground-${var.region}" }
+""",
+}
+"""What gives the shop a sandbox."""
+
 
 def write_shop(folder: Path, changes: dict[str, str] | None = None) -> Path:
     for name, text in (SHOP | (changes or {})).items():
@@ -107,11 +126,13 @@ async def build(
         name: await environment.run(
             activities.pack, PackComponent(app=app, source=source, component=name)
         )
-        for name in checked.components
+        for name in [*checked.components, *([SANDBOX] if checked.sandbox else [])]
     }
+    artifacts = {name: part.artifact for name, part in packed.items()}
     request = AssembleRelease(
         app=app,
         config=checked.config,
-        components={name: component.artifact for name, component in packed.items()},
+        sandbox=artifacts.pop(SANDBOX, None),
+        components=artifacts,
     )
     return request, await environment.run(activities.assemble, request)

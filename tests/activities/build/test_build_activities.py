@@ -13,6 +13,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.build.release import BuildActivities
+from apps.parts import SANDBOX
 from apps.release import (
     MODULE_ARTIFACT_TYPE,
     MODULE_MEDIA_TYPE,
@@ -29,7 +30,7 @@ from contracts.builds import AssembleRelease, CheckSource, PackComponent
 from contracts.errors import BadConfig, BadInput, NotThere, PolicyDenied, Unreachable
 from contracts.releases import GRAPH_LIMIT_BYTES
 from gateway.registry import registry_app
-from tests.activities.build.shop_source import build, registry_of, write_shop
+from tests.activities.build.shop_source import SANDBOX_FILES, build, registry_of, write_shop
 from tests.artifacts.serving import served
 
 NOWHERE = "sha256:" + "0" * 64
@@ -89,6 +90,55 @@ async def test_building_twice_gives_the_same_release_from_whichever_folder(
     third, three = await build(registry, copy, tmp_path / "other-worker")
     assert (third, three.release, three.reused) == (first, one.release, True)
     assert list((tmp_path / "data/sources").iterdir()) == []
+
+
+async def test_the_sandbox_is_a_part_of_its_own(
+    registry: Registry, layout: Layout, tmp_path: Path
+) -> None:
+    plain, _ = await build(registry, write_shop(tmp_path / "plain"), tmp_path / "data")
+    app = write_shop(tmp_path / "app", SANDBOX_FILES)
+    request, one = await build(registry, app, tmp_path / "data")
+    assert plain.sandbox is None
+    assert request.sandbox is not None
+    assert request.components == plain.components
+
+    repository = layout.repository("apps/shop")
+    index = ReleaseIndex.from_index(parse_object(repository.manifest(one.release).data))
+    assert index.sandbox == request.sandbox.digest
+    assert sorted(index.components) == ["api", "network"]
+    module = parse_manifest(repository.manifest(index.sandbox).data)
+    archive = zipfile.ZipFile(BytesIO(repository.blob(module.layers[0].digest).read_bytes()))
+    assert archive.namelist() == ["main.tf"]
+
+
+async def test_building_a_sandbox_twice_gives_the_same_release(
+    registry: Registry, tmp_path: Path
+) -> None:
+    app = write_shop(tmp_path / "app", SANDBOX_FILES)
+    first, one = await build(registry, app, tmp_path / "data")
+    copy = write_shop(tmp_path / "copy", SANDBOX_FILES)
+    for path in copy.rglob("*"):
+        os.utime(path, (1, 1_000_000_000))
+    again, two = await build(registry, copy, tmp_path / "other-worker")
+    assert (again, two.release, two.reused) == (first, one.release, True)
+
+    (app / "modules/ground/more.tf").write_text("# more\n")
+    after, three = await build(registry, app, tmp_path / "data")
+    assert (after.config, after.components) == (first.config, first.components)
+    assert after.sandbox != first.sandbox
+    assert three.release != one.release
+
+
+async def test_a_sandbox_with_the_content_of_a_component_shares_its_artifact(
+    registry: Registry, layout: Layout, tmp_path: Path
+) -> None:
+    ground = SANDBOX_FILES["sandbox.toml"].replace("modules/ground", "modules/network")
+    app = write_shop(tmp_path / "app", {"sandbox.toml": ground})
+    request, built = await build(registry, app, tmp_path / "data")
+    assert request.sandbox == request.components["network"]
+    stored = layout.repository("apps/shop").manifest(built.release)
+    index = ReleaseIndex.from_index(parse_object(stored.data))
+    assert index.sandbox == index.components["network"]
 
 
 async def test_only_what_changed_is_another_artifact(registry: Registry, tmp_path: Path) -> None:
@@ -164,7 +214,10 @@ async def test_an_unknown_component_is_bad_input(registry: Registry, tmp_path: P
     activities = BuildActivities(registry, tmp_path / "data")
     request = PackComponent(app="shop", source=source, component="web")
     message = await refused(BadInput, ActivityEnvironment().run(activities.pack, request))
-    assert "no component 'web'" in message
+    assert "no component web" in message
+    request = PackComponent(app="shop", source=source, component=SANDBOX)
+    message = await refused(BadInput, ActivityEnvironment().run(activities.pack, request))
+    assert "no sandbox" in message
 
 
 async def test_a_release_or_an_unsafe_zip_is_no_source(registry: Registry, tmp_path: Path) -> None:
@@ -213,6 +266,9 @@ async def test_a_release_has_all_components_of_its_config_and_no_other(
     for components in (api, request.components | {"more": api["api"]}):
         other = AssembleRelease(app="shop", config=request.config, components=components)
         await refused(BadInput, ActivityEnvironment().run(activities.assemble, other))
+    other = request.model_copy(update={"sandbox": api["api"]})
+    message = await refused(BadInput, ActivityEnvironment().run(activities.assemble, other))
+    assert "assembled of ['api', 'network', 'sandbox']" in message
     elsewhere = AssembleRelease(app="other", config=request.config, components=request.components)
     await refused(NotThere, ActivityEnvironment().run(activities.assemble, elsewhere))
 

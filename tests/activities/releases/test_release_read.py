@@ -18,7 +18,7 @@ from artifacts.registry import Registry
 from contracts import releases
 from contracts.errors import BadConfig, BadInput, NotThere, PolicyDenied, Unreachable
 from contracts.releases import GRAPH_LIMIT_BYTES, DeclaredInput, ReadRelease, ReleaseComponent
-from tests.activities.build.shop_source import build, registry_of, write_shop
+from tests.activities.build.shop_source import SANDBOX_FILES, build, registry_of, write_shop
 
 NOWHERE = "sha256:" + "0" * 64
 
@@ -60,6 +60,16 @@ async def test_reads_graph_inputs_and_actions(registry: Registry, tmp_path: Path
     ]
     assert graph.actions == ["health"]
     assert "here" not in graph.model_dump_json(), "no values, only names"
+
+
+async def test_tells_of_a_sandbox(registry: Registry, tmp_path: Path) -> None:
+    _, plain = await build(registry, write_shop(tmp_path / "app"), tmp_path / "data")
+    app = write_shop(tmp_path / "app", SANDBOX_FILES)
+    _, built = await build(registry, app, tmp_path / "data")
+    assert not (await read(registry, "shop", plain.release)).sandbox
+    graph = await read(registry, "shop", built.release)
+    assert graph.sandbox
+    assert [component.name for component in graph.components] == ["network", "api"]
 
 
 async def test_a_release_of_another_app_is_not_there(registry: Registry, tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ import pytest
 
 from activities.releases import reader as reader_module
 from activities.releases.reader import ReleaseReader
+from apps.parts import SANDBOX
 from artifacts.layout import Layout
 from artifacts.registry import Registry
 from contracts.errors import EngineFailed, NotThere, PolicyDenied, Unreachable
-from tests.activities.build.shop_source import build, registry_of, write_shop
+from tests.activities.build.shop_source import SANDBOX_FILES, build, registry_of, write_shop
 
 
 @pytest.fixture
@@ -59,6 +60,20 @@ def test_reads_config_index_and_artifacts(reader: ReleaseReader, release: str) -
         reader.artifact("shop", release, "web")
     with pytest.raises(NotThere, match="is not one of app other"):
         reader.config("other", release)
+
+
+async def test_reads_the_sandbox_as_a_part(
+    reader: ReleaseReader, registry: Registry, release: str, tmp_path: Path
+) -> None:
+    app = write_shop(tmp_path / "app", SANDBOX_FILES)
+    _, built = await build(registry, app, tmp_path / "data")
+    destination = tmp_path / "work/acme/_sandbox"
+    digest = reader.unpack_module("shop", built.release, SANDBOX, destination)
+    assert digest == reader.artifact("shop", built.release, SANDBOX)
+    assert digest == reader.index("shop", built.release).sandbox
+    assert tree(destination) == tree(app / "modules/ground")
+    with pytest.raises(NotThere, match="has no sandbox"):
+        reader.artifact("shop", release, SANDBOX)
 
 
 def test_a_destination_is_the_module(reader: ReleaseReader, release: str, tmp_path: Path) -> None:

@@ -1,3 +1,7 @@
+variable "domain" {
+  type = string
+}
+
 variable "database_url" {
   type = string
 }
@@ -42,7 +46,7 @@ resource "terraform_data" "api" {
 }
 
 output "url" {
-  value = "https://shop.internal"
+  value = "https://${var.domain}"
 
   depends_on = [terraform_data.api]
 }

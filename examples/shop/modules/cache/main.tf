@@ -18,7 +18,7 @@ resource "terraform_data" "cache" {
   triggers_replace = [var.network_id]
 
   provisioner "local-exec" {
-    command = "echo 'creating a cache of ${self.input.size_mb} MB in ${self.input.subnet}'; sleep 2; echo 'the cache is up'"
+    command = "echo 'creating a cache of ${self.input.size_mb} MB in ${self.input.subnet}'; sleep 1; echo 'the cache is up'"
   }
 }
 

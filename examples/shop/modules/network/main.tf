@@ -1,4 +1,4 @@
-variable "name" {
+variable "network_id" {
   type = string
 }
 
@@ -8,12 +8,12 @@ variable "region" {
 
 resource "terraform_data" "network" {
   input = {
-    name   = var.name
+    name   = var.network_id
     region = var.region
   }
 
   provisioner "local-exec" {
-    command = "echo 'laying the network ${self.input.name} in ${self.input.region}'; sleep 1; echo 'the network is up'"
+    command = "echo 'laying out ${self.input.name} in ${self.input.region}'; sleep 1; echo 'the network is up'"
   }
 }
 

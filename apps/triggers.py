@@ -1,0 +1,52 @@
+"""What starts actions: what each kind of trigger needs, and what a release wants to be run."""
+
+from collections.abc import Iterator
+
+from apps.config import Action, ActionTrigger, AppConfig
+from apps.cron import cron_problem
+
+
+def triggered_actions(config: AppConfig) -> list[tuple[Action, ActionTrigger]]:
+    """Each trigger that is not a person, with its action, by the trigger's index, then by name.
+
+    An action comes once for each of its triggers; these name a component by its own name, whatever
+    name the config writes.
+    """
+    names = {c.var_name: c.name for c in config.components if c.var_name}
+    names |= {c.name: c.name for c in config.components}
+    found = [
+        (action, _naming(trigger, names))
+        for action in config.actions
+        for trigger in action.triggers
+        if trigger.type != "manual"
+    ]
+    return sorted(found, key=lambda item: (item[1].index, item[0].name))
+
+
+def trigger_problems(trigger: ActionTrigger) -> Iterator[tuple[str, str]]:
+    """What is wrong with a trigger by itself: a key, and what would be right."""
+    is_cron = trigger.type == "cron"
+    if is_cron and trigger.cron_schedule is None:
+        yield "cron_schedule", "is required for `cron`: when it is to run, as in `30 4 * * *`"
+    elif is_cron and trigger.cron_schedule is not None:
+        problem = cron_problem(trigger.cron_schedule)
+        if problem:
+            yield "cron_schedule", problem
+    elif trigger.cron_schedule is not None:
+        yield "cron_schedule", f"has no meaning for `{trigger.type}`; remove it, or write `cron`"
+    if _is_of_a_component(trigger):
+        if trigger.component_name is None:
+            yield "component_name", f"is required for `{trigger.type}`: which component it is"
+    elif trigger.component_name is not None:
+        yield "component_name", f"has no meaning for `{trigger.type}`; remove it"
+
+
+def _is_of_a_component(trigger: ActionTrigger) -> bool:
+    return trigger.type.endswith("-component")
+
+
+def _naming(trigger: ActionTrigger, names: dict[str, str]) -> ActionTrigger:
+    if trigger.component_name is None:
+        return trigger
+    name = names.get(trigger.component_name, trigger.component_name)
+    return trigger.model_copy(update={"component_name": name})

@@ -1,0 +1,28 @@
+"""The stack: what a customer applies, so that an install's worker runs there."""
+
+from datetime import timedelta
+
+from pydantic import Field
+
+from contracts.activities import Activity
+from contracts.messages import Message
+from contracts.names import Name
+
+
+class RenderStack(Message):
+    """The input of `stack.render`."""
+
+    install: Name
+    app: Name
+
+
+class Stack(Message):
+    """A rendered stack; also the answer of Install's query `stack`. No secret is in it."""
+
+    kind: str
+    """What it is for, for example `systemd`."""
+    files: dict[str, str] = Field(default_factory=dict)
+    """Content by path within the stack's folder; a few kB in all."""
+
+
+RENDER_STACK = Activity("stack.render", RenderStack, Stack, timedelta(minutes=1))

@@ -1,0 +1,86 @@
+"""Provision: the sandbox of a release, and the actions that come before and after it."""
+
+from functools import partial
+
+from temporalio import workflow
+
+from contracts import provisions, releases
+from contracts.deploys import FinishInput, Grant, Scope, ScopeInput
+from contracts.names import install_queue
+from contracts.provisions import FEATURE_PROVISION, ProvisionInput, ProvisionResult
+from contracts.releases import ReadRelease
+from workflows.calls import call, call_local
+from workflows.identity import require_id, show, show_at_first
+from workflows.run import InstallRun
+
+
+@workflow.defn(name="Provision")
+class Provision(InstallRun):
+    """Prepares the customer's account for the components, as the release says."""
+
+    working = "provisioning"
+
+    @workflow.run
+    async def run(self, input: ProvisionInput) -> ProvisionResult:
+        """Plan the sandbox, ask, and apply it."""
+        require_id("provision", input.install)
+        return await self.hold_turn(
+            input.install, input.release, input.grant, partial(self._provision, input)
+        )
+
+    async def _provision(self, input: ProvisionInput, grant: Grant) -> ProvisionResult:
+        show_at_first(
+            app=grant.app, install=input.install, release=input.release, status=self.working
+        )
+        if grant.read != input.release:
+            await call_local(
+                releases.READ,
+                ReadRelease(app=grant.app, release=input.release),
+                summary="read the release's graph",
+            )
+        scope = await self._scope(input, grant)
+        actions = self.began(scope, grant, input.release)
+        again = "reprovision" if scope.provisioned else "provision"
+        await self.act(actions, f"pre-{again}")
+        await self.settle(scope.decisions)
+        self._learnt.provisioned = True
+        await self.act(actions, f"post-{again}")
+        # Last: where an action failed, the next provision is the first one still.
+        await self._finish(input, grant)
+        show(status="provisioned")
+        outcomes = self._outcomes()
+        return ProvisionResult(
+            install=input.install,
+            release=input.release,
+            sandbox=outcomes[0] if outcomes else None,
+        )
+
+    async def _finish(self, input: ProvisionInput, grant: Grant) -> None:
+        self.say("recording that it is provisioned")
+        await call(
+            provisions.PROVISION_FINISH,
+            FinishInput(
+                requires=[FEATURE_PROVISION],
+                install=input.install,
+                app=grant.app,
+                release=input.release,
+                turn=grant.turn,
+            ),
+            queue=install_queue(input.install),
+            summary="record that the install is provisioned",
+        )
+
+    async def _scope(self, input: ProvisionInput, grant: Grant) -> Scope:
+        return await call(
+            provisions.PROVISION_SCOPE,
+            ScopeInput(
+                requires=[FEATURE_PROVISION],
+                install=input.install,
+                app=grant.app,
+                release=input.release,
+                turn=grant.turn,
+                inputs=grant.inputs,
+            ),
+            queue=install_queue(input.install),
+            summary="what this run does with the sandbox",
+        )

@@ -1,0 +1,297 @@
+"""What every run that changes an install has in common: its turn, its parts, its approvals."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from temporalio import exceptions, workflow
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType
+
+from apps.parts import part_shown
+from contracts import deploys
+from contracts.deploys import (
+    FEATURE_DEPLOY,
+    Approval,
+    ComponentOutcome,
+    Decision,
+    Grant,
+    PartProgress,
+    PlanView,
+    Progress,
+    Scope,
+    ViewInput,
+    ViewRequest,
+    Waiting,
+    WaitingPlan,
+)
+from contracts.errors import DeployFailed, Unreachable
+from contracts.installs import RunTurn
+from contracts.names import Digest, Name, install_queue
+from workflows.approvals import Approvals
+from workflows.calls import call, failing_as_its_activity
+from workflows.component import SETTLED, ComponentRun, DeployState
+from workflows.identity import show, showing_its_end
+from workflows.triggered import TriggeredActions, set_schedules
+from workflows.turns import Learnt, RunsTurn
+
+R = TypeVar("R")
+
+
+class InstallRun:
+    """Takes the install's turn, settles parts of it, and tells what it waits for.
+
+    A kind of run is a class below this one: it calls `hold_turn` with what it does in its turn.
+    """
+
+    working = "working"
+    """The status while nothing waits, as the search attribute has it."""
+
+    def __init__(self) -> None:
+        self._turn = RunsTurn()
+        self._approvals = Approvals(self._show)
+        self._install = ""
+        self._doing = "starting"
+        self._decisions: list[Decision] = []
+        self._state: DeployState | None = None
+        self._learnt = Learnt()
+        self._shown = ("", "")
+        """Status and component, as the search attributes have them."""
+
+    async def hold_turn(
+        self,
+        install: Name,
+        release: Digest | None,
+        given: Grant | None,
+        body: Callable[[Grant], Awaitable[R]],
+    ) -> R:
+        """Do `body` in the install's turn, and give the turn back whatever happens.
+
+        Raises:
+            ExclaveError: as the body's activities typed it.
+        """
+        self._install = install
+        self._learnt.target = release
+        if given is None:
+            show(install=install, release=release, status="waiting for its turn")
+        self._show_details()
+        try:
+            with showing_its_end(), failing_as_its_activity():
+                grant = await self._turn.take(install, given)
+                result = await body(grant)
+            await workflow.wait_condition(workflow.all_handlers_finished)
+        except ApplicationError as error:
+            self._learnt.failure = f"{error.type}: {error.message}"
+            raise
+        finally:
+            self._learnt.outcomes = self._outcomes()
+            await self._turn.give_back(install, self._learnt)
+        return result
+
+    def began(self, scope: Scope, grant: Grant, release: Digest | None) -> TriggeredActions:
+        """Take in what the worker told of the run; returns the actions that belong to it."""
+        actions = TriggeredActions(self._install, grant.app, release, scope.actions)
+        self._learnt.worker = scope.worker
+        self._decisions = scope.decisions
+        self._state = DeployState(
+            install=self._install,
+            grant=grant,
+            approvals=self._approvals,
+            changed=self._show,
+            state_revision=scope.state_revision,
+            seen=workflow.now(),
+            actions=actions,
+        )
+        self._shown = (self.working, "")
+        return actions
+
+    async def settle(self, decisions: Sequence[Decision]) -> None:
+        """Take every part from its decision to its outcome, in parallel along the graph.
+
+        Raises:
+            DeployFailed: with every part that failed, once all that was begun has ended.
+        """
+        state = self._state
+        if state is None:
+            raise AssertionError("the run has begun")
+        self.say("settling its parts")
+        runs = [ComponentRun(decision, state).run() for decision in decisions]
+        # A failure is an outcome; what is raised here cancels the run, after all have stopped.
+        for raised in await asyncio.gather(*runs, return_exceptions=True):
+            if isinstance(raised, BaseException):
+                raise raised
+        outcomes = [state.outcomes[decision.component] for decision in decisions]
+        failures = [one for one in outcomes if one.outcome not in SETTLED]
+        if failures:
+            lines = [f"{part_shown(one.component)} {one.outcome}: {one.reason}" for one in failures]
+            raise DeployFailed("\n".join(lines), [one.model_dump() for one in outcomes])
+
+    async def act(self, actions: TriggeredActions, trigger: str) -> None:
+        """Run the actions of a trigger; raises ActionFailed."""
+        self.say(f"running the actions of {trigger}")
+        await actions.run(trigger)
+
+    async def set_schedules(self, grant: Grant, scope: Scope) -> None:
+        """Have the release's actions run by the clock."""
+        self._learnt.schedules = await set_schedules(
+            self._install, grant.app, scope.actions, grant.schedules
+        )
+
+    def say(self, doing: str) -> None:
+        """Tell what the run as a whole does now."""
+        self._doing = doing
+        self._show()
+
+    def _outcomes(self) -> list[ComponentOutcome]:
+        outcomes = self._state.outcomes if self._state else {}
+        return [outcomes[one.component] for one in self._decisions if one.component in outcomes]
+
+    @workflow.update
+    async def approve(self, approval: Approval) -> WaitingPlan:
+        """Approve the waiting plan with this digest."""
+        return self._approvals.decide(approval, approved=True)
+
+    @approve.validator
+    def _validate_approve(self, approval: Approval) -> None:
+        self._approvals.refuse_other(approval.digest)
+
+    @workflow.update
+    async def deny(self, approval: Approval) -> WaitingPlan:
+        """Deny the waiting plan with this digest: its part fails, its siblings go on."""
+        return self._approvals.decide(approval, approved=False)
+
+    @deny.validator
+    def _validate_deny(self, approval: Approval) -> None:
+        self._approvals.refuse_other(approval.digest)
+
+    @workflow.update
+    async def view(self, request: ViewRequest) -> PlanView:
+        """One page of the plan that waits with this digest, read from the worker."""
+        plan, plan_key = self._approvals.find(request.digest)
+        asked = ViewInput(
+            requires=[FEATURE_DEPLOY],
+            install=self._install,
+            component=plan.component,
+            plan_key=plan_key,
+            page=request.page,
+        )
+        queue, summary = install_queue(self._install), f"the plan of {part_shown(plan.component)}"
+        with failing_as_its_activity():
+            try:
+                return await call(deploys.VIEW, asked, queue=queue, summary=summary)
+            except ActivityError as error:
+                if not _was_never_started(error):
+                    raise
+                raise _away(self._install, self._state) from error
+
+    @view.validator
+    def _validate_view(self, request: ViewRequest) -> None:
+        self._approvals.refuse_other(request.digest)
+
+    @workflow.signal
+    def grant_turn(self, grant: Grant) -> None:
+        """The Install workflow gives this run its turn."""
+        self._turn.granted(grant)
+
+    @workflow.query
+    def turn(self) -> RunTurn:
+        """How this run stands to the install's turn."""
+        return self._turn.view()
+
+    @workflow.query
+    def waiting(self) -> Waiting:
+        """What this run waits for."""
+        if self._turn.is_wanted:
+            return Waiting(waits_for="its turn: another run changes the install")
+        plans = self._approvals.waiting()
+        return Waiting(waits_for="approvals" if plans else "nothing", plans=plans)
+
+    @workflow.query
+    def progress(self) -> Progress:
+        """How far the run is with each part."""
+        doing = "waiting for its turn" if self._turn.is_wanted else self._doing
+        return Progress(doing=doing, parts=[self._part(one) for one in self._decisions])
+
+    def _part(self, decision: Decision) -> PartProgress:
+        name, state = decision.component, self._state
+        if state is None or (name not in state.outcomes and name not in state.running):
+            after = ", ".join(part_shown(one) for one in decision.after)
+            words = f"for {after}" if after else decision.reason
+            return PartProgress(component=name, state="waits", words=words)
+        if name in state.outcomes:
+            outcome = state.outcomes[name]
+            return PartProgress(component=name, state=outcome.outcome, words=outcome.reason)
+        asked = any(plan.component == name for plan in state.approvals.waiting())
+        words = state.running[name]
+        return PartProgress(
+            component=name, state="waits for approval" if asked else "working", words=words
+        )
+
+    def _show(self) -> None:
+        """Tell a person what is new: the details, and, where that changes, the status."""
+        self._show_details()
+        plans = self._approvals.waiting()
+        now = (
+            ("waits for approval", part_shown(plans[0].component))
+            if plans
+            else (
+                self.working,
+                "",
+            )
+        )
+        if workflow.cancellation_reason() is not None:
+            now = ("cancelling", "")
+        if now != self._shown:
+            self._shown = now
+            show(status=now[0], component=now[1])
+
+    def _show_details(self) -> None:
+        workflow.set_current_details(
+            _details(self._state, self._decisions, self._doing, self._turn.is_wanted)
+        )
+
+
+def _was_never_started(error: ActivityError) -> bool:
+    why = error.cause
+    return isinstance(why, exceptions.TimeoutError) and why.type == TimeoutType.SCHEDULE_TO_START
+
+
+def _away(install: str, state: DeployState | None) -> Unreachable:
+    seen: datetime | None = state.seen if state else None
+    last = f"; it was last heard of at {seen:%Y-%m-%d %H:%M:%S} UTC" if seen else ""
+    return Unreachable(
+        f"The install worker of {install} is away, or too busy to answer{last}. Plans are kept "
+        "there: start it, and ask again. The deploy goes on waiting."
+    )
+
+
+def _details(
+    state: DeployState | None, decisions: Sequence[Decision], doing: str, waits_for_turn: bool
+) -> str:
+    """What the Temporal UI shows of the run: what waits first, then a line for each part."""
+    if state is None:
+        return (
+            "**Waits for its turn**: another run changes the install."
+            if waits_for_turn
+            else ("Starting.")
+        )
+    waiting = state.approvals.waiting()
+    lines = [
+        f"- **{part_shown(plan.component)}** waits for an approval: `{plan.digest}` "
+        f"({plan.changes})"
+        for plan in waiting
+    ]
+    asked = {plan.component for plan in waiting}
+    lines += [
+        f"- {part_shown(name)}: {words}"
+        for name, words in state.running.items()
+        if name not in asked
+    ]
+    lines += [
+        f"- {part_shown(one.component)}: {one.outcome}" + (f" ({one.reason})" if one.reason else "")
+        for one in state.outcomes.values()
+    ]
+    begun = {*state.running, *state.outcomes}
+    later = [part_shown(one.component) for one in decisions if one.component not in begun]
+    lines += [f"- later: {', '.join(later)}"] if later else []
+    return "\n".join([f"**{doing[:1].upper()}{doing[1:]}**", "", *lines])

@@ -1,0 +1,100 @@
+"""Actions that belong to a run: what the release wants to be run before, after, or at a time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from temporalio import workflow
+from temporalio.exceptions import ChildWorkflowError, WorkflowAlreadyStartedError
+from temporalio.workflow import ParentClosePolicy
+
+from contracts import schedules
+from contracts.actions import ActionInput
+from contracts.deploys import TriggeredAction
+from contracts.errors import ActionFailed
+from contracts.names import CONTROL_QUEUE, Digest, Name
+from contracts.schedules import CronAction, SetSchedules
+from workflows.calls import call, typed_cause
+from workflows.identity import shown_from_the_start
+
+
+@dataclass(frozen=True)
+class TriggeredActions:
+    """The actions that one run starts by itself."""
+
+    install: Name
+    app: Name
+    release: Digest | None
+    """The release of those that name none."""
+    actions: Sequence[TriggeredAction]
+
+    async def run(self, trigger: str, component: str | None = None) -> None:
+        """Run those of a trigger, one after another, each as a workflow of its own.
+
+        Args:
+            trigger: As the app config names it.
+            component: For a trigger that belongs to a component: its name.
+
+        Raises:
+            ActionFailed: one failed; those after it are not begun.
+        """
+        for one in self.actions:
+            if (one.trigger, one.component) == (trigger, component):
+                await self._run(one)
+
+    async def _run(self, one: TriggeredAction) -> None:
+        why = " of ".join(part for part in (one.trigger, one.component) if part)
+        try:
+            await workflow.execute_child_workflow(
+                "Action",
+                ActionInput(
+                    install=self.install,
+                    action=one.action,
+                    release=one.release or self.release,
+                    trigger=one.trigger,
+                ),
+                id=self._workflow_id(one),
+                # The run that it belongs to was ended: it has lost its reason.
+                parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
+                static_summary=f"{one.action} on {self.install}: {why}",
+                search_attributes=shown_from_the_start(
+                    app=self.app, install=self.install, component=one.action, status="running"
+                ),
+            )
+        except (ChildWorkflowError, WorkflowAlreadyStartedError) as error:
+            if workflow.cancellation_reason() is not None:
+                raise
+            cause = typed_cause(error)
+            said = f"{cause.type}: {cause.message}" if cause else str(error)
+            raise ActionFailed(f"the action {one.action} ({why}) failed: {said}") from error
+
+    def _workflow_id(self, one: TriggeredAction) -> str:
+        """Names the run that it belongs to, and is new for each."""
+        info = workflow.info()
+        kind, _, rest = info.workflow_id.partition(f"/{self.install}/")
+        run = f"{kind}-{rest.replace('/', '-')}-{info.first_execution_run_id[:8]}"
+        parts = ("action", self.install, one.action, run, one.trigger, one.component)
+        return "/".join(part for part in parts if part)
+
+
+async def set_schedules(
+    install: Name, app: Name, actions: Sequence[TriggeredAction], known: list[str]
+) -> list[str] | None:
+    """Have exactly these actions run by the clock; nothing is asked where none were and none are.
+
+    Returns:
+        The ids of the schedules that the install has now; None if nothing was changed.
+    """
+    crons = [
+        CronAction(action=one.action, cron=one.cron)
+        for one in actions
+        if one.trigger == "cron" and one.cron
+    ]
+    if not crons and not known:
+        return None
+    made = await call(
+        schedules.SET_SCHEDULES,
+        SetSchedules(install=install, app=app, actions=crons, known=known),
+        queue=CONTROL_QUEUE,
+        summary="set the schedules of actions" if crons else "remove the schedules of actions",
+    )
+    return made.schedules
