@@ -69,7 +69,7 @@ def prepare_script(
         "NUON_ACTIONS_ROOT": str(root),
         "NUON_ACTIONS_OUTPUT_FILEPATH": str(outputs),
     }
-    command = Command(STEP, _argv(step, folder / "script"))
+    command = Command(STEP, _argv(step, folder / "script"), keeps_exit=True)
     run = ToolRun(
         commands=[command],
         cwd=root,

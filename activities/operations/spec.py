@@ -18,6 +18,19 @@ SUPERVISOR_LOG: Final = "supervisor.log"
 INTERRUPT_FILE: Final = "interrupt"
 """Its presence in the run's folder asks the supervisor to interrupt; a signal makes it look."""
 
+EXIT_FILE: Final = "exit"
+
+_KEEPING_EXIT: Final = """
+file=$1
+shift
+"$@"
+status=$?
+echo "$status" > "$file.new" && mv "$file.new" "$file"
+if [ "$status" -gt 128 ]; then kill -"$((status - 128))" "$$"; fi
+exit "$status"
+"""
+"""Ends as the program did, by the same signal where that ended it. The file appears as a whole."""
+
 _OWN_FILES: Final = {SPEC_FILE, OUTPUT_FILE, SUPERVISOR_LOG, INTERRUPT_FILE, "status.json"}
 
 
@@ -32,6 +45,20 @@ class Command:
     """The file in the run's folder that takes its standard output; without one, output.log."""
     ok: Sequence[int] = (0,)
     """The exit statuses after which the next command runs."""
+    keeps_exit: bool = False
+    """It writes its own exit status down, by a shell around it: so its end is known though its
+    supervisor died before. For what cannot be looked at afterwards, as a script."""
+
+    def argv_in(self, folder: Path) -> list[str]:
+        """What is executed, for a run in the folder."""
+        if not self.keeps_exit:
+            return list(self.argv)
+        return ["/bin/sh", "-c", _KEEPING_EXIT, "sh", str(folder / self.exit_file), *self.argv]
+
+    @property
+    def exit_file(self) -> str:
+        """Where in the run's folder the exit status is kept."""
+        return f"{EXIT_FILE}.{self.name}"
 
 
 @dataclass(frozen=True)

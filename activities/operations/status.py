@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from activities.operations.processes import Process
-from activities.operations.spec import OUTPUT_FILE
+from activities.operations.spec import EXIT_FILE, OUTPUT_FILE
 from store.files import replace_private
 
 STATUS_FILE: Final = "status.json"
@@ -134,6 +134,8 @@ def end_of(folder: Path) -> ToolEnd | None:
     status = Status.load(folder)
     if status is None:
         return None
+    if status.outcome is None:
+        _take_kept_exit(status, folder)
     outcome = status.outcome or _infer(status)
     if outcome is None:
         return None
@@ -156,6 +158,18 @@ def has_begun(folder: Path) -> bool:
     """Whether the tool of the run in the folder was started, or was about to be."""
     status = Status.load(folder)
     return status is not None and any(command.state != "waiting" for command in status.commands)
+
+
+def _take_kept_exit(status: Status, folder: Path) -> None:
+    """Learn the exit status that a command wrote down itself, after its supervisor died."""
+    command = status.running()
+    file = folder / f"{EXIT_FILE}.{command.name}" if command else None
+    if command is None or file is None or not file.exists():
+        return
+    code = int(file.read_text())
+    command.state, command.exit = "ended", 128 - code if code > 128 else code
+    if code != 0:
+        status.failed = command.name
 
 
 def _infer(status: Status) -> Outcome | None:
