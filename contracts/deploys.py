@@ -135,10 +135,15 @@ class ChangeCounts(Message):
     outputs: int = 0
 
     def __str__(self) -> str:
-        return (
-            f"{self.create} to create, {self.update} to update, {self.replace} to replace, "
-            f"{self.delete} to delete, {self.outputs} outputs"
-        )
+        objects = {
+            "create": self.create,
+            "update": self.update,
+            "replace": self.replace,
+            "delete": self.delete,
+        }
+        said = [f"{count} to {verb}" for verb, count in objects.items() if count]
+        said += [f"{self.outputs} output{'s' if self.outputs > 1 else ''}"] if self.outputs else []
+        return ", ".join(said) or "no changes"
 
 
 class PlanInput(OperationInput):

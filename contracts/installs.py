@@ -10,7 +10,7 @@ from contracts.deploys import ComponentOutcome, Inputs
 from contracts.messages import Command, Message, Nothing, Turn, WorkerDescription, WorkerInput
 from contracts.names import ComponentName, Digest, Name, PartName
 from contracts.releases import DeclaredInput
-from contracts.stacks import Stack
+from contracts.stacks import Stack, StorePlace
 
 RunId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 """Temporal's id of one run; a grant to anything else would be refused by the server for ever."""
@@ -127,6 +127,8 @@ class InstallInput(Command):
     app: Name
     release: Digest | None = None
     """A release to read the declared inputs from: they can be set before the first deploy."""
+    store: StorePlace | None = None
+    """Where the install's store is to be; without it, on the worker's own disk."""
     carried: CarriedInstall | None = None
     """Set by continue-as-new alone."""
 

@@ -5,8 +5,18 @@ from datetime import timedelta
 from pydantic import Field
 
 from contracts.activities import Activity
-from contracts.messages import Message
+from contracts.messages import Command, Message
 from contracts.names import Name
+
+
+class StorePlace(Command):
+    """Where the customer wants the install's store, if not on the worker's own disk."""
+
+    url: str
+    """`s3://bucket/prefix`."""
+    region: str | None = None
+    endpoint: str | None = None
+    """URL of a store that speaks S3; without it, AWS."""
 
 
 class RenderStack(Message):
@@ -14,6 +24,7 @@ class RenderStack(Message):
 
     install: Name
     app: Name
+    store: StorePlace | None = None
 
 
 class Stack(Message):

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from stacks.enrolment import Enrolment, EnrolmentError
-from store.folder import FolderStore
 from store.install_state import InstallState
 from store.interface import StoreError
+from store.opening import open_store
 
 worker = typer.Typer(
     help="On the install worker's machine: what only the customer may do.",
@@ -46,7 +46,7 @@ def set_input(
         raise typer.Exit(1)
     try:
         enrolled = Enrolment.read(enrolment)
-        store = FolderStore(data.resolve() / "store")
+        store = open_store(enrolled.store_description(data.resolve()))
         state = InstallState(store, enrolled.install, enrolled.namespace)
         state.set_sensitive_input(name, value)
     except (EnrolmentError, StoreError) as error:

@@ -6,12 +6,15 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 
 from contracts.names import Name
+from store.opening import folder_description, s3_description
+from store.s3_place import S3Place
 
 _HOST = r"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)"
 _ADDRESS = re.compile(rf"{_HOST}:(?P<port>[0-9]{{1,5}})")
+_REGION = re.compile(r"[a-z0-9-]{1,40}")
 _URL = re.compile(rf"https?://{_HOST}(?::(?P<port>[0-9]{{1,5}}))?(?P<path>/[A-Za-z0-9._~/-]*)?")
 
 
@@ -33,6 +36,17 @@ def _url(value: str) -> str:
     return value.rstrip("/")
 
 
+def _bucket(value: str) -> str:
+    S3Place.parse(value)
+    return value.rstrip("/")
+
+
+def _region(value: str) -> str:
+    if not _REGION.fullmatch(value):
+        raise ValueError(f"{value!r} is no region; write for example eu-central-1")
+    return value
+
+
 def _exists(port: str | None) -> bool:
     return port is None or 1 <= int(port) <= 65535
 
@@ -48,23 +62,47 @@ class Enrolment(BaseModel):
     """`host:port` that the worker takes its tasks from."""
     releases: Annotated[str, AfterValidator(_url)]
     """URL of the registry that the worker pulls releases from."""
+    store: Annotated[str, AfterValidator(_bucket)] | None = None
+    """`s3://bucket/prefix`; without it the store is a folder in the worker's data folder."""
+    store_region: Annotated[str, AfterValidator(_region)] | None = None
+    """The bucket's region; without it, the one of the machine's AWS settings."""
+    store_endpoint: Annotated[str, AfterValidator(_url)] | None = None
+    """URL of a store that speaks S3; without it, AWS."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> "Enrolment":
+        for key in ("store_region", "store_endpoint"):
+            if getattr(self, key) is not None and self.store is None:
+                raise ValueError(f'{key} is of no use without store = "s3://BUCKET/PREFIX"')
+        return self
 
     @staticmethod
-    def of(*, install: str, namespace: str, temporal: str, releases: str) -> "Enrolment":
+    def of(  # noqa: PLR0913 - the keys of the file
+        *,
+        install: str,
+        namespace: str,
+        temporal: str,
+        releases: str,
+        store: str | None = None,
+        store_region: str | None = None,
+        store_endpoint: str | None = None,
+    ) -> "Enrolment":
         """Make an enrolment from what a person typed.
 
         Raises:
             EnrolmentError: a value cannot be used.
         """
-        return _checked(
-            {
-                "install": install,
-                "namespace": namespace,
-                "temporal": temporal,
-                "releases": releases,
-            },
-            "enrolment",
-        )
+        values = {
+            "install": install,
+            "namespace": namespace,
+            "temporal": temporal,
+            "releases": releases,
+            "store": store,
+            "store_region": store_region,
+            "store_endpoint": store_endpoint,
+        }
+        given = {key: value for key, value in values.items() if value is not None}
+        return _checked(given, "enrolment")
 
     @staticmethod
     def read(path: Path) -> "Enrolment":
@@ -77,7 +115,8 @@ class Enrolment(BaseModel):
             values = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError as error:
             raise EnrolmentError(
-                f"{path} is not there; write it with: exclave enrolment INSTALL > {path}"
+                f"{path} is not there; it comes with the stack: exclave install INSTALL --app APP "
+                "--stack DIR"
             ) from error
         except (OSError, UnicodeDecodeError) as error:
             raise EnrolmentError(f"{path} cannot be read: {error}") from error
@@ -85,15 +124,25 @@ class Enrolment(BaseModel):
             raise EnrolmentError(f"{path} is no TOML: {error}") from error
         return _checked(values, str(path))
 
+    def store_description(self, data: Path) -> dict[str, str]:
+        """The install's store, for `store.opening.open_store`.
+
+        Args:
+            data: The worker's data folder.
+        """
+        if self.store is None:
+            return folder_description(data / "store")
+        place = S3Place.parse(
+            self.store, region=self.store_region or "", endpoint=self.store_endpoint or ""
+        )
+        return s3_description(place)
+
     def render(self) -> str:
         """The enrolment as the TOML that `read` takes."""
         # Every value is plain ASCII by its pattern, so JSON's quoting is TOML's.
-        return (
-            "# The install worker's enrolment. Give it with: exclave-worker FILE\n"
-            f"install = {json.dumps(self.install)}\n"
-            f"namespace = {json.dumps(self.namespace)}\n"
-            f"temporal = {json.dumps(self.temporal)}\n"
-            f"releases = {json.dumps(self.releases)}\n"
+        return "# The install worker's enrolment. Give it with: exclave-worker FILE\n" + "".join(
+            f"{key} = {json.dumps(value)}\n"
+            for key, value in self.model_dump(exclude_none=True).items()
         )
 
 
@@ -108,18 +157,19 @@ def _checked(values: dict[str, Any], where: str) -> Enrolment:
 
 def _problem(where: str, found: Any) -> str:
     key = ".".join(str(part) for part in found["loc"])
+    where = f"{where}: {key}" if key else where
     match found["type"]:
         case "extra_forbidden":
             known = ", ".join(Enrolment.model_fields)
-            return f"{where}: {key}: there is no such key; the keys are {known}"
+            return f"{where}: there is no such key; the keys are {known}"
         case "missing":
-            return f"{where}: {key}: is missing"
+            return f"{where}: is missing"
         case "string_pattern_mismatch":
             return (
-                f"{where}: {key}: {found['input']!r} is no name; use lower case letters, digits "
+                f"{where}: {found['input']!r} is no name; use lower case letters, digits "
                 "and dashes, at most 63"
             )
         case "value_error":
-            return f"{where}: {key}: {found['ctx']['error']}"
+            return f"{where}: {found['ctx']['error']}"
         case _:
-            return f"{where}: {key}: {found['msg']}, not {found['input']!r}"
+            return f"{where}: {found['msg']}, not {found['input']!r}"

@@ -1,15 +1,21 @@
 """Objects of the store that hold one JSON document, changed by put-if-match."""
 
 import json
-from collections.abc import Callable
+import random
+import time
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from store.interface import ABSENT, Conflict, Malformed, Store
 
 Document = dict[str, Any]
 
-_TRIES: Final = 100
-"""A writer that lost this often has another trouble than company."""
+_TRIES: Final = 60
+"""A writer that lost this often has another trouble than company. With all pauses it is half a
+minute."""
+
+_FIRST_PAUSE_SECONDS: Final = 0.01
+_LONGEST_PAUSE_SECONDS: Final = 1.0
 
 
 def read_document(store: Store, key: str) -> tuple[Document, str] | None:
@@ -32,9 +38,9 @@ def change_document(
     """Applies `change` to the document under the key, again whenever somebody else was faster.
 
     `change` gets the document, or None where there is none, and returns what to write, or None to
-    leave it as it is. What `change` raises ends it.
+    leave it as it is. What `change` raises ends it. Raises Conflict in the end.
     """
-    for _ in range(_TRIES):
+    for _ in tries():
         found = read_document(store, key)
         changed = change(found[0] if found else None)
         if changed is None:
@@ -45,6 +51,20 @@ def change_document(
             continue
         return
     raise Conflict(key)
+
+
+def tries() -> Iterator[None]:
+    """Once for each try to change an object that others change as well, with pauses between.
+
+    Their length is random and grows, so that writers who met do not meet again, and the many
+    become slower until the store keeps up with them.
+    """
+    pause = _FIRST_PAUSE_SECONDS
+    for left in reversed(range(_TRIES)):
+        yield
+        if left:
+            time.sleep(random.uniform(0, pause))  # noqa: S311 - nothing is guarded by it
+            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 
 
 def _encode(document: Document) -> bytes:

@@ -18,11 +18,13 @@ from store.interface import (
     ABSENT,
     ANY,
     Conflict,
+    Etag,
     IfMatch,
     Object,
     StoreUnavailable,
     check_key,
     check_prefix,
+    is_key,
 )
 
 # Keys never begin a segment with a dot, so these collide with none.
@@ -58,18 +60,19 @@ class FolderStore:
                 (Path(parent) / name).relative_to(self.root).as_posix()
                 for parent, _, names in os.walk(folder, onerror=_unless_absent)
                 for name in names
-                if not name.startswith(".")
             ]
-        return sorted(key for key in keys if key.startswith(prefix))
+        # Not the store's own files, nor what somebody else has put there.
+        return sorted(key for key in keys if key.startswith(prefix) and is_key(key))
 
-    def delete(self, key: str, *, if_match: IfMatch = ANY) -> None:
-        """Removes the object, if there is one; raises Conflict."""
+    def delete(self, key: str, *, if_match: Etag = ANY) -> None:
+        """Removes the object, if there is one; raises Conflict if it is another one."""
         path = self._path(key)
         with _explained(key, self.root), self._locked():
+            if not path.is_file():
+                return
             self._check(key, path, if_match)
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-                path.unlink()
-                sync_folder(path.parent)
+            path.unlink()
+            sync_folder(path.parent)
 
     def local_path(self, key: str) -> Path:
         """The file of the key; its folder exists, the file itself may not."""
@@ -78,13 +81,19 @@ class FolderStore:
             make_folders(path.parent)
         return path
 
+    def s3_place(self) -> None:
+        """None: it is a folder."""
+
+    def __str__(self) -> str:
+        return f"in {self.root}"
+
     def _path(self, key: str) -> Path:
         return self.root / check_key(key)
 
     def _read(self, path: Path) -> Object | None:
         try:
             data = path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
         return Object(data, _etag(data))
 

@@ -1,4 +1,4 @@
-"""What the store knows of its install: inputs, components, actions, and the release deployed last.
+"""What the store knows of its install: inputs, sandbox, components, actions, newest release.
 
 One object per entity, so that components that deploy in parallel do not meet. Each change raises
 the state's revision: a run tells every activity the newest one that it knows of, and a store that
@@ -7,17 +7,20 @@ is behind it (a restored copy, another store) is refused before anything is done
 
 import secrets
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from apps.config import AppConfig
+from apps.parts import SANDBOX
 from apps.sensitivity import Sensitive
 from apps.state import (
     ActionState,
     AppState,
     ComponentState,
     OrgState,
+    SandboxState,
     StateDocument,
     effective_inputs,
 )
@@ -28,6 +31,9 @@ from store.interface import ABSENT, ANY, Conflict, Store
 
 _INPUTS: Final = "inputs/current.json"
 _SENSITIVE_INPUTS: Final = "inputs/sensitive.json"
+_INSTALL: Final = "install.json"
+_SANDBOX: Final = "sandbox.json"
+_PROVISIONED: Final = "provisioned.json"
 _RELEASE: Final = "release.json"
 _REVISION: Final = "revision.json"
 _DIGEST_KEY: Final = "keys/plan-digest"
@@ -52,7 +58,7 @@ class Output(_Record):
 
 
 class ComponentRecord(_Record):
-    """What was last deployed of a component."""
+    """What was last deployed of a component, or of the sandbox."""
 
     component: str
     type: str
@@ -69,7 +75,8 @@ class ComponentRecord(_Record):
     generation: str = ""
     """The operation whose apply was the last to begin: another one may have changed the outputs."""
     built_on: dict[str, str] = Field(default_factory=dict)
-    """The generation of each dependency when this component's variables were rendered."""
+    """The generation of each dependency when this component's variables were rendered; of the
+    sandbox too, where its templates read it."""
     dependencies: list[str] = Field(default_factory=list)
     var_name: str | None = None
     outputs: dict[str, Output] = Field(default_factory=dict)
@@ -99,6 +106,19 @@ class DeployedRelease(_Record):
 
     app: str
     release: str
+
+
+class ProvisionedRelease(_Record):
+    """The release of the newest provision that ended well, with all actions that belong to it."""
+
+    app: str
+    release: str
+
+
+class _InstallRecord(_Record):
+    """Known from the install's first run on."""
+
+    app: str
 
 
 class InstallState:
@@ -159,21 +179,31 @@ class InstallState:
         secret = {name: str(value) for name, value in (sensitive[0] if sensitive else {}).items()}
         return effective_inputs(config, _declared(config, given), _declared(config, secret))
 
+    def app(self) -> str | None:
+        """The app that is installed; None before any run has brought its inputs."""
+        found = self._read(_INSTALL, _InstallRecord)
+        deployed = self.deployed() if found is None else None
+        return found.app if found else deployed.app if deployed else None
+
+    def put_app(self, app: str) -> None:
+        """Record which app it is; it stays one."""
+        self._write(_INSTALL, _InstallRecord(app=app))
+
     def components(self) -> dict[str, ComponentRecord]:
-        """What is deployed, by component."""
+        """What is deployed, by component; the sandbox is not among them."""
         return {one.component: one for one in self._all("components/", ComponentRecord)}
 
     def component(self, name: str) -> ComponentRecord | None:
-        """What is deployed of one component."""
+        """What is deployed of one component, or of the sandbox."""
         return self._read(_component_key(name), ComponentRecord)
 
     def put_component(self, record: ComponentRecord) -> int:
-        """Record a component; returns the state's new revision."""
+        """Record a component, or the sandbox; returns the state's new revision."""
         self._write(_component_key(record.component), record)
         return self._raise_revision()
 
     def remove_component(self, name: str) -> int:
-        """Forget a component that was torn down; returns the state's new revision."""
+        """Forget a component, or the sandbox, that was torn down; returns the new revision."""
         self._store.delete(_component_key(name))
         return self._raise_revision()
 
@@ -219,6 +249,28 @@ class InstallState:
         self._write(_RELEASE, deployed)
         return self._raise_revision()
 
+    def provisioned(self) -> ProvisionedRelease | None:
+        """The release provisioned last, if there is one."""
+        return self._read(_PROVISIONED, ProvisionedRelease)
+
+    def put_provisioned(self, provisioned: ProvisionedRelease) -> int:
+        """Record that a whole provision ended well."""
+        self._write(_PROVISIONED, provisioned)
+        return self._raise_revision()
+
+    def sandbox_document(self, config: AppConfig, app: str) -> StateDocument:
+        """What the sandbox's templates see: it comes before all that is deployed.
+
+        Raises:
+            InputErrors: values are missing or do not fit.
+        """
+        return StateDocument(
+            install_id=self._install,
+            org=OrgState(id=self._org, name=self._org),
+            app=AppState(id=app, name=app),
+            inputs=self.inputs(config),
+        )
+
     def document(self, config: AppConfig, app: str, run: ActionRun | None = None) -> StateDocument:
         """What templates see; within a run of an action, of that action what this run has left.
 
@@ -228,14 +280,13 @@ class InstallState:
         actions = {one.action: one for one in self._all("actions/", ActionRecord)}
         if run is not None:
             actions[run.action] = run
-        return StateDocument(
-            install_id=self._install,
-            org=OrgState(id=self._org, name=self._org),
-            app=AppState(id=app, name=app),
-            inputs=self.inputs(config),
+        sandbox = self.component(SANDBOX)
+        return replace(
+            self.sandbox_document(config, app),
+            sandbox=_sandbox(sandbox) if sandbox else None,
             components={
                 name: ComponentState(
-                    status="active" if one.status == "done" else one.status,
+                    status=_status(one),
                     outputs=_outputs(one.outputs),
                     build_id=one.artifact,
                     var_name=one.var_name,
@@ -250,7 +301,8 @@ class InstallState:
 
     def secrets(self, config: AppConfig) -> list[object]:
         """Every sensitive value that the store knows: what must be masked wherever it shows up."""
-        kept = [one.outputs for one in self.components().values()]
+        sandbox = self.component(SANDBOX)
+        kept = [one.outputs for one in (*self.components().values(), sandbox) if one]
         kept += [one.outputs for one in self._all("actions/", ActionRecord)]
         outputs = [out.value for one in kept for out in one.values() if out.sensitive]
         inputs = [one.value for one in self.inputs(config).values() if isinstance(one, Sensitive)]
@@ -294,11 +346,21 @@ class InstallState:
 
 
 def _component_key(name: str) -> str:
-    return f"components/{name}.json"
+    return _SANDBOX if name == SANDBOX else f"components/{name}.json"
 
 
 def _action_run_key(action: str, run: str) -> str:
     return f"action-runs/{action}/{run}.json"
+
+
+def _sandbox(record: ComponentRecord) -> SandboxState:
+    return SandboxState(
+        status=_status(record), outputs=_outputs(record.outputs), version=record.artifact
+    )
+
+
+def _status(record: ComponentRecord) -> str:
+    return "active" if record.status == "done" else record.status
 
 
 def _outputs(outputs: Mapping[str, Output]) -> dict[str, object | Sensitive]:

@@ -1,8 +1,8 @@
 """What every store can do: get, put if it matches, list, delete.
 
-Keys are segments joined by `/`. All methods block; coroutines call them through
-`asyncio.to_thread`. Everything that several workers change at once is one object, changed by
-put-if-match, so that a store needs no locks and no transactions.
+Keys are segments joined by `/`; what is a key is not the folder of another one. All methods block;
+coroutines call them through `asyncio.to_thread`. Everything that several workers change at once is
+one object, changed by put-if-match, so that a store needs no locks and no transactions.
 
     StoreError
     ├── BadKey            the key has a form that no store takes
@@ -15,7 +15,10 @@ import enum
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+if TYPE_CHECKING:
+    from store.s3_place import S3Place
 
 _SEGMENT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 
@@ -29,7 +32,11 @@ class BadKey(StoreError, ValueError):
 
 
 class Conflict(StoreError):
-    """The object is not the one that the caller had seen."""
+    """The object is not the one that the caller had seen.
+
+    Rarely, it is the caller's own put that a remote store did, whose answer was lost, and that
+    somebody else has already built on: so a change must bear being made twice.
+    """
 
     def __init__(self, key: str) -> None:
         super().__init__(f"{key} was changed by somebody else at the same time; read it again")
@@ -41,7 +48,7 @@ class Malformed(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The store cannot be read or written now."""
+    """The store cannot be read or written now; whether a put or delete was done is not known."""
 
 
 class Match(enum.Enum):
@@ -59,6 +66,9 @@ ABSENT: Final = Match.ABSENT
 
 IfMatch = str | Literal[Match.ANY, Match.ABSENT]
 """An etag, `ANY`, or `ABSENT`."""
+
+Etag = str | Literal[Match.ANY]
+"""An etag, or `ANY`."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +91,19 @@ class Store(Protocol):
     def list(self, prefix: str) -> list[str]:
         """The keys that begin with the prefix, sorted."""
 
-    def delete(self, key: str, *, if_match: IfMatch = ANY) -> None:
-        """Removes the object, if there is one; raises Conflict."""
+    def delete(self, key: str, *, if_match: Etag = ANY) -> None:
+        """Removes the object, if there is one; raises Conflict if it is another one."""
 
     def local_path(self, key: str) -> Path | None:
         """The file of the key, where the store is a folder of this machine; else None."""
+
+    def s3_place(self) -> "S3Place | None":
+        """Where the store lies in S3; None where it does not."""
+
+
+def is_key(key: str) -> bool:
+    """Whether a store could take the key."""
+    return all(_SEGMENT.fullmatch(segment) for segment in key.split("/"))
 
 
 def check_key(key: str) -> str:

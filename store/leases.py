@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from store.documents import Document, change_document, read_document
+from store.documents import Document, change_document, read_document, tries
 from store.interface import Conflict, Malformed, Store, StoreError
 from store.machine import Machine
 
@@ -24,6 +24,9 @@ __all__ = [
     "Leases",
     "Machine",
 ]
+
+_PREFIX: Final = "leases/"
+_SUFFIX: Final = ".json"
 
 LEASE_SECONDS: Final = 90.0
 """How long a lease lasts without renewal: longer than the heartbeat timeout of an activity."""
@@ -97,13 +100,26 @@ class Leases:
 
     def release(self, subject: str) -> None:
         """Ends this machine's lease; does nothing if it holds none."""
-        while True:
+        for _ in tries():
             found = read_document(self.store, _key(subject))
             if found is None or not self.is_own(_parse(subject, found[0])):
                 return
             # A renewal that is still under way may come between.
             with contextlib.suppress(Conflict):
                 self.store.delete(_key(subject), if_match=found[1])
+                return
+        raise Conflict(_key(subject))
+
+    def others(self) -> dict[str, Lease]:
+        """The leases of other machines that have not expired, by subject."""
+        now, found = self.clock(), dict[str, Lease]()
+        for key in self.store.list(_PREFIX):
+            subject = key.removeprefix(_PREFIX).removesuffix(_SUFFIX)
+            read = read_document(self.store, key)
+            lease = _parse(subject, read[0]) if read else None
+            if lease and lease.machine != self.machine.id and lease.expires_at > now:
+                found[subject] = lease
+        return found
 
     def is_own(self, lease: Lease) -> bool:
         """Whether this machine, in this boot, holds the lease."""
@@ -115,7 +131,7 @@ class Leases:
 
 
 def _key(subject: str) -> str:
-    return f"leases/{subject}.json"
+    return f"{_PREFIX}{subject}{_SUFFIX}"
 
 
 def _parse(subject: str, document: Document) -> Lease:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from store.folder import FolderStore
 from store.interface import Store
+from store.s3_place import S3Place
 
 
 def folder_description(root: Path) -> dict[str, str]:
@@ -12,9 +13,20 @@ def folder_description(root: Path) -> dict[str, str]:
     return {"kind": "folder", "root": str(root.absolute())}
 
 
+def s3_description(place: S3Place) -> dict[str, str]:
+    """The description of the store in a bucket. The process that opens it needs credentials of its
+    own: they are found as every AWS tool finds them (a role, AWS_* variables, ~/.aws)."""
+    return {"kind": "s3", **place.describe()}
+
+
 def open_store(description: Mapping[str, str]) -> Store:
     """Opens the described store; raises ValueError for a kind that is not known."""
     kind = description.get("kind")
     if kind == "folder":
         return FolderStore(Path(description["root"]))
-    raise ValueError(f"a store of kind {kind!r} is not known; known: folder")
+    if kind == "s3":
+        # Imported by those alone who need it: it takes more memory than all the rest of a worker.
+        from store.s3 import S3Store  # noqa: PLC0415
+
+        return S3Store(S3Place.of(description))
+    raise ValueError(f"a store of kind {kind!r} is not known; known: folder, s3")

@@ -1,15 +1,19 @@
 """The turn: the right to change the install, as its store has seen it.
 
 The Install workflow grants turns with numbers that only grow. The store keeps the highest one, so
-that a run which lost its turn (terminated, or restarted) is refused here, whatever it believes.
+that a run which lost its turn (terminated, or restarted) is refused here, whatever it believes. It
+lies among the journals, which stay when everything else of an install is gone.
 """
 
 from typing import Final
 
-from store.documents import Document, change_document
+from store.documents import Document, change_document, read_document
 from store.interface import Malformed, Store, StoreError
 
-TURN_KEY: Final = "turn.json"
+TURN_KEY: Final = "journals/turn.json"
+
+_FORMER_KEY: Final = "turn.json"
+"""Where stores of older workers have it."""
 
 
 class TurnIsHeld(StoreError):
@@ -32,15 +36,21 @@ def check_turn(store: Store, number: int, workflow_id: str) -> None:
     """
 
     def advance(document: Document | None) -> Document | None:
-        if document is not None:
-            held, holder = _parse(document)
+        standing = _former(store) if document is None else document
+        if standing is not None:
+            held, holder = _parse(standing)
             if number < held or (number == held and workflow_id != holder):
                 raise TurnIsHeld(held, holder)
-            if number == held:
+            if number == held and document is not None:
                 return None
         return {"number": number, "workflow_id": workflow_id}
 
     change_document(store, TURN_KEY, advance)
+
+
+def _former(store: Store) -> Document | None:
+    found = read_document(store, _FORMER_KEY)
+    return found[0] if found else None
 
 
 def _parse(document: Document) -> tuple[int, str]:

@@ -1,12 +1,14 @@
 """Which tests start processes: `make fast` leaves those out, `make test` runs everything."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from s3_server import ENVIRONMENT, UNSET, S3Server, running_s3
 
 TESTS = Path(__file__).parent
 
-PROCESSES = ("workflows", "activities/operations")
+PROCESSES = ("workflows", "activities/operations", "exclave/commands")
 """Folders whose tests start a Temporal server, or supervisors with tools."""
 
 WITHOUT = {"test_determinism.py", "test_replay.py", "test_turn_queue.py"}
@@ -16,5 +18,21 @@ WITHOUT = {"test_determinism.py", "test_replay.py", "test_turn_queue.py"}
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.parent.relative_to(TESTS).as_posix()
-        if folder in PROCESSES and item.path.name not in WITHOUT:
+        starts_s3 = "s3_server" in getattr(item, "fixturenames", ())
+        if starts_s3 or (folder in PROCESSES and item.path.name not in WITHOUT):
             item.add_marker(pytest.mark.process)
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    with running_s3() as server:
+        yield server
+
+
+@pytest.fixture
+def s3_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a worker's environment has, for stores in `s3_server`; nothing of the person's own."""
+    for name in UNSET:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)

@@ -17,6 +17,8 @@ from temporalio.worker import PollerBehaviorSimpleMaximum, Worker
 from activities.action.activities import ActionActivities
 from activities.boundary import Boundary
 from activities.deploy.activities import DeployActivities
+from activities.deploy.deprovision import DeprovisionActivities
+from activities.deploy.provision import ProvisionActivities
 from activities.heartbeats import cancelled_by_person
 from activities.installs.description import FEATURES, describe_worker
 from activities.operations.opening import Operations
@@ -27,12 +29,12 @@ from activities.workplace import Workplace
 from artifacts.registry import Registry
 from contracts.names import install_queue
 from stacks.enrolment import Enrolment, EnrolmentError
-from store.folder import FolderStore
 from store.install_state import InstallState
 from store.machine import Machine
-from store.opening import folder_description
+from store.opening import open_store
 from wire.connection import TemporalAddress
 from workers.process import DRAIN_TIMEOUT, run
+from workers.store_check import usable
 
 _SLOTS = 100
 """Activities at a time; those that wait for a lease or a lock only wait."""
@@ -68,6 +70,7 @@ def main() -> None:
     run(
         where,
         lambda client: make(client, workplace),
+        before=lambda: usable(workplace.store),
         interrupt=workplace.operations.interrupt_all,
     )
 
@@ -75,8 +78,8 @@ def main() -> None:
 def open_workplace(enrolment: Enrolment, data: Path) -> Workplace:
     """The install's store and tools, in the worker's data folder."""
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
-    root = data / "store"
-    store = FolderStore(root)
+    described = enrolment.store_description(data)
+    store = open_store(described)
     return Workplace(
         install=enrolment.install,
         org=enrolment.namespace,
@@ -85,7 +88,7 @@ def open_workplace(enrolment: Enrolment, data: Path) -> Workplace:
         state=InstallState(store, enrolment.install, enrolment.namespace),
         operations=Operations(
             store,
-            folder_description(root),
+            described,
             data,
             Machine.here(data),
             lambda waits: _log.info("%s", waits),
@@ -100,6 +103,8 @@ def make(client: Client, workplace: Workplace) -> Worker:
     deploy = DeployActivities(workplace)
     terraform = TerraformActivities(workplace)
     action = ActionActivities(workplace)
+    provision = ProvisionActivities(workplace)
+    deprovision = DeprovisionActivities(workplace)
     return Worker(
         client,
         task_queue=install_queue(workplace.install),
@@ -109,6 +114,10 @@ def make(client: Client, workplace: Workplace) -> Worker:
             deploy.scope,
             deploy.view,
             deploy.finish,
+            provision.scope,
+            provision.finish,
+            deprovision.scope,
+            deprovision.finish,
             terraform.plan,
             terraform.apply,
             action.scope,

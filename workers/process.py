@@ -12,6 +12,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
+from typing import TypeVar
 
 from temporalio.client import Client
 from temporalio.worker import Worker
@@ -27,15 +28,24 @@ DRAIN_TIMEOUT = timedelta(days=1)
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 Make = Callable[[Client], Worker]
+Before = Callable[[], Awaitable[None]]
 Interrupt = Callable[[], Awaitable[None]]
+T = TypeVar("T")
 
 
-def run(where: TemporalAddress, make: Make, *, interrupt: Interrupt | None = None) -> None:
+def run(
+    where: TemporalAddress,
+    make: Make,
+    *,
+    before: Before | None = None,
+    interrupt: Interrupt | None = None,
+) -> None:
     """Run a worker until it is told to leave; never returns.
 
     Args:
         where: The control plane; waited for if it is not there.
         make: Builds the worker on a connected client.
+        before: Waits for what the worker needs besides the control plane.
         interrupt: Interrupts the tools of this process and waits for them: the second signal.
     """
     logging.basicConfig(
@@ -46,7 +56,7 @@ def run(where: TemporalAddress, make: Make, *, interrupt: Interrupt | None = Non
     # They tell of each request, and of a day's wait that a drain allows for; we say it ourselves.
     for chatty in ("httpx", "temporalio.worker._worker"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    status = asyncio.run(_Life(where, make, interrupt).live())
+    status = asyncio.run(_Life(where, make, before, interrupt).live())
     # Interpreter shutdown crashed in the SDK's native threads on 3.11; there is nothing left to do.
     logging.shutdown()
     sys.stdout.flush()
@@ -55,9 +65,16 @@ def run(where: TemporalAddress, make: Make, *, interrupt: Interrupt | None = Non
 
 
 class _Life:
-    def __init__(self, where: TemporalAddress, make: Make, interrupt: Interrupt | None) -> None:
+    def __init__(
+        self,
+        where: TemporalAddress,
+        make: Make,
+        before: Before | None,
+        interrupt: Interrupt | None,
+    ) -> None:
         self._where = where
         self._make = make
+        self._before = before
         self._interrupt = interrupt
         self._leave = asyncio.Event()
         self._interrupting: asyncio.Task[None] | None = None
@@ -66,6 +83,10 @@ class _Life:
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.add_signal_handler(number, self._on_signal, signal.Signals(number).name)
+        if self._before is not None:
+            await self._unless_leaving(self._before())
+        if self._leave.is_set():
+            return 0
         client = await self._unless_leaving(connect(self._where))
         if client is None:
             return 0
@@ -95,9 +116,9 @@ class _Life:
         _log.info("Done; nothing is left running.")
         return 0
 
-    async def _unless_leaving(self, connecting: Awaitable[Client]) -> Client | None:
-        """Connect, unless a signal tells to leave first."""
-        task = asyncio.ensure_future(connecting)
+    async def _unless_leaving(self, waiting: Awaitable[T]) -> T | None:
+        """Wait, unless a signal tells to leave first."""
+        task = asyncio.ensure_future(waiting)
         leaving = asyncio.create_task(self._leave.wait())
         await asyncio.wait({task, leaving}, return_when=asyncio.FIRST_COMPLETED)
         leaving.cancel()

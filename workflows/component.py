@@ -151,7 +151,7 @@ class ComponentRun:
         )
 
     async def _approved(self, plan: Plan, plan_key: str, teardown: bool) -> None:
-        self._say(f"waits for an approval of {plan.digest} ({plan.changes})")
+        self._say(f"{plan.changes}; {plan.digest}")
         waiting = WaitingPlan(
             component=self._decision.component,
             digest=plan.digest,

@@ -116,7 +116,7 @@ class Install:
         if workflow.patched("stack"):
             self._stack = await call(
                 stacks.RENDER_STACK,
-                RenderStack(install=input.install, app=input.app),
+                RenderStack(install=input.install, app=input.app, store=input.store),
                 queue=CONTROL_QUEUE,
                 summary="render the stack for the customer",
             )

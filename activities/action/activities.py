@@ -32,21 +32,22 @@ class ActionActivities:
 
     @activity.defn(name=actions.SCOPE.name)
     async def scope(self, input: ScopeAction) -> ActionScope:
-        """Which steps the action has, in the release that is deployed or the one that is named."""
+        """Which steps the action has, in the release that is deployed or the one that is named.
+
+        Raises:
+            NotThere: nothing is deployed and no release is named, or it has no such action.
+        """
         async with heartbeating():
             return await asyncio.to_thread(self._scope, input)
 
     def _scope(self, input: ScopeAction) -> ActionScope:
-        deployed = self._workplace.state.deployed()
-        if deployed is None:
-            raise NotThere(
-                f"Nothing is deployed to {input.install} yet, so it has no action to run; deploy "
-                "a release first."
-            )
-        release = input.release or deployed.release
-        action = self._action(deployed.app, release, input.action)
+        app, deployed = self._workplace.state.app(), self._workplace.state.deployed()
+        release = input.release or (deployed.release if deployed else None)
+        if app is None or release is None:
+            raise NotThere(_why_no_action(input, known=app is not None))
+        action = self._action(app, release, input.action)
         return ActionScope(
-            app=deployed.app,
+            app=app,
             release=release,
             steps=[step.name for step in action.steps],
             timeout_seconds=action.timeout_duration.total_seconds(),
@@ -136,6 +137,18 @@ class ActionActivities:
                 sent={**before.sent, name: sent},
             )
         )
+
+
+def _why_no_action(input: ScopeAction, *, known: bool) -> str:
+    if known:
+        return (
+            f"Nothing is deployed to {input.install} yet, so it has no action to run; deploy a "
+            "release first, or name the release whose action it is."
+        )
+    return (
+        f"Nothing is provisioned or deployed to {input.install}, so its worker does not know its "
+        "app; provision or deploy a release first."
+    )
 
 
 def _steps(run: ActionRun) -> dict[str, JsonValue]:

@@ -1,1 +1,1 @@
-"""What a deploy asks of the worker besides the engines: its scope, plan views, and its end."""
+"""What runs that change an install ask of the worker besides the engines: scopes, views, ends."""

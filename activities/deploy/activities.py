@@ -1,26 +1,23 @@
 """`deploy.scope`, `plan.view` and `deploy.finish`."""
 
 import asyncio
-import logging
 
 from temporalio import activity
 
 from activities.deploy.decisions import Target, decide
-from activities.deploy.retention import drop_old_runs
+from activities.deploy.retention import drop_what_old_runs_left
+from activities.deploy.scoping import open_target, scope_of, triggered
 from activities.heartbeats import heartbeating
-from activities.installs.description import describe
 from activities.terraform.plan_store import load_view
 from activities.terraform.view import pages
 from activities.workplace import Workplace
-from apps.input_values import InputErrors
+from apps.parts import part_shown
 from contracts import deploys
-from contracts.deploys import Decision, FinishInput, PlanView, Scope, ScopeInput, ViewInput
+from contracts.deploys import FinishInput, PlanView, Scope, ScopeInput, ViewInput
 from contracts.errors import BadInput, NotThere
 from contracts.messages import Nothing
+from contracts.names import install_workflow_id
 from store.install_state import DeployedRelease
-from store.interface import StoreError
-
-_log = logging.getLogger(__name__)
 
 
 class DeployActivities:
@@ -34,39 +31,18 @@ class DeployActivities:
         """Bring the newest inputs to the store, and decide what to do with each component.
 
         Raises:
-            BadInput: required inputs are missing, or values do not fit.
+            BadInput: required inputs are missing, values do not fit, or the release's sandbox is
+                not provisioned.
         """
         async with heartbeating() as say:
             await self._workplace.check_turn(input.turn)
             say("reads the release")
-            decisions = await asyncio.to_thread(self._decide, input)
-            return Scope(
-                decisions=decisions,
-                state_revision=await asyncio.to_thread(self._workplace.state.revision),
-                worker=await asyncio.to_thread(describe),
-            )
+            return await asyncio.to_thread(self._scope, input)
 
-    def _decide(self, input: ScopeInput) -> list[Decision]:
-        releases, state = self._workplace.releases, self._workplace.state
-        config = releases.config(input.app, input.release)
-        state.bring_inputs(input.inputs)
-        try:
-            inputs = state.inputs(config)
-        except InputErrors as error:
-            raise BadInput(
-                "; ".join(error.problems)
-                + ". Set inputs with the update `set_inputs` on the Install workflow; sensitive "
-                "ones on the worker's machine."
-            ) from None
-        target = Target(
-            release=input.release,
-            config=config,
-            artifacts=releases.index(input.app, input.release).components,
-            inputs=inputs,
-            deployed=state.components(),
-            key=state.digest_key(),
-        )
-        return decide(target)
+    def _scope(self, input: ScopeInput) -> Scope:
+        target = open_target(self._workplace, input)
+        _require_provisioned(target, self._workplace.install)
+        return scope_of(self._workplace, decide(target), triggered(target.config))
 
     @activity.defn(name=deploys.VIEW.name)
     async def view(self, input: ViewInput) -> PlanView:
@@ -74,7 +50,8 @@ class DeployActivities:
         async with heartbeating():
             found = await asyncio.to_thread(load_view, self._workplace.store, input.plan_key)
             if found is None:
-                raise NotThere(f"The store has no plan of {input.component} under that key.")
+                shown = part_shown(input.component)
+                raise NotThere(f"The store has no plan of {shown} under that key.")
             record, text = found
             all_pages = pages(text)
             if not 1 <= input.page <= len(all_pages):
@@ -94,12 +71,17 @@ class DeployActivities:
             await self._workplace.check_turn(input.turn)
             deployed = DeployedRelease(app=input.app, release=input.release)
             await asyncio.to_thread(self._workplace.state.put_deployed, deployed)
-            await asyncio.to_thread(self._drop_old_runs)
+            await asyncio.to_thread(drop_what_old_runs_left, self._workplace)
             return Nothing()
 
-    def _drop_old_runs(self) -> None:
-        """The next deploy's end tries again: this one went well whatever becomes of old files."""
-        try:
-            drop_old_runs(self._workplace.store, self._workplace.data / "runs")
-        except (StoreError, OSError) as error:
-            _log.warning("Old plans and files of tools could not be dropped: %s", error)
+
+def _require_provisioned(target: Target, install: str) -> None:
+    """Components stand on the sandbox: it comes first, by a run of its own."""
+    if target.config.sandbox is None or (target.sandbox and target.sandbox.status == "done"):
+        return
+    why = "did not end well" if target.sandbox else "was not made yet"
+    raise BadInput(
+        f"{install} is not ready for components: the release {target.release} has a sandbox, and "
+        f"its provision {why}. Provision it first, with the update `provision` on the workflow "
+        f"{install_workflow_id(install)} and this release, and deploy again."
+    )

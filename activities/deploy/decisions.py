@@ -1,92 +1,149 @@
-"""What a deploy does with each component, and why: plan, skip, or tear down."""
+"""What a run does with each part of the install, and why: plan, skip, or tear down."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from activities.deploy.fingerprints import component_fingerprint, input_fingerprints
+from activities.deploy.fingerprints import input_fingerprints, module_fingerprint
 from apps.config import AppConfig
 from apps.graph import Graph
+from apps.parts import SANDBOX, part_shown
 from apps.sensitivity import Sensitive
 from contracts.deploys import Decision
 from store.install_state import ComponentRecord
 
+SANDBOX_TYPE: Final = "terraform_module"
+"""The type of component whose engine deploys the sandbox."""
+
 
 @dataclass(frozen=True)
 class Target:
-    """The release that is deployed, and what it is deployed over."""
+    """The release that an install is brought to, and what it is brought over."""
 
     release: str
     config: AppConfig
     artifacts: Mapping[str, str]
-    """Digest of each component's artifact."""
+    """Digest of each part's artifact."""
     inputs: Mapping[str, str | Sensitive]
     deployed: Mapping[str, ComponentRecord]
+    """By component."""
     key: bytes
     """Of the input fingerprints."""
+    sandbox: ComponentRecord | None = None
+    """What was provisioned last."""
+
+    def record(self, part: str) -> ComponentRecord | None:
+        """What was last deployed of a component, or of the sandbox."""
+        return self.sandbox if part == SANDBOX else self.deployed.get(part)
 
 
 def decide(target: Target) -> list[Decision]:
     """A decision for each component of the release, then for each that it no longer has."""
     graph = Graph(target.config)
     kept = [_kept(name, graph, target) for name in graph.order()]
-    removed = {n: r for n, r in target.deployed.items() if n not in target.artifacts}
+    removed = {n: r for n, r in target.deployed.items() if target.config.component(n) is None}
     return [*kept, *(_removed(record, target) for _, record in sorted(removed.items()))]
 
 
-def _kept(name: str, graph: Graph, target: Target) -> Decision:
-    component = target.config.component(name)
-    if component is None:
-        raise AssertionError("the graph is made of the config's components")
-    reason = _why_plan(name, graph, target)
+def decide_sandbox(target: Target) -> list[Decision]:
+    """The decision for the sandbox; none where the release has no sandbox."""
+    if target.config.sandbox is None:
+        return []
+    return [_kept(SANDBOX, Graph(target.config), target)]
+
+
+def decide_teardown(
+    deployed: Mapping[str, ComponentRecord], sandbox: ComponentRecord | None
+) -> list[Decision]:
+    """A teardown of each component before those that it needs, and of the sandbox after all."""
+    order = _teardown_order(deployed)
+    found = [
+        _teardown(deployed[name], after=_on_top(name, deployed, order[:index]))
+        for index, name in enumerate(order)
+    ]
+    return [*found, _teardown(sandbox, after=order)] if sandbox else found
+
+
+def _kept(part: str, graph: Graph, target: Target) -> Decision:
+    component = target.config.component(part)
+    reason = next(_reasons(part, graph, target), None)
     return Decision(
-        component=name,
-        type=component.type,
+        component=part,
+        type=component.type if component else SANDBOX_TYPE,
         verb="plan" if reason else "skip",
         reason=reason or "nothing that it depends on has changed",
         release=target.release,
-        after=graph.dependencies(name),
+        after=graph.dependencies(part) if component else [],
     )
 
 
-def _why_plan(name: str, graph: Graph, target: Target) -> str | None:
-    """The first reason there is, or None."""
-    return next(_reasons(name, graph, target), None)
-
-
-def _reasons(name: str, graph: Graph, target: Target) -> Iterator[str]:
-    record = target.deployed.get(name)
-    component = target.config.component(name)
-    if record is None or component is None:
-        yield "it is not deployed yet"
+def _reasons(part: str, graph: Graph, target: Target) -> Iterator[str]:
+    """Why the part is planned; the first reason is what people are told."""
+    record, module = target.record(part), target.config.module(part)
+    if record is None or module is None:
+        yield f"it is not {'provisioned' if part == SANDBOX else 'deployed'} yet"
         return
     if record.status != "done":
         yield "its last apply did not end well"
-    if record.artifact != target.artifacts[name]:
+    if record.artifact != target.artifacts[part]:
         yield "its artifact changed"
-    if record.config != component_fingerprint(component):
+    if record.config != module_fingerprint(module):
         yield "its config changed"
-    moved = [n for n, built_on in record.built_on.items() if _generation(n, target) != built_on]
+    moved = _moved(part, record, graph, target)
     if moved:
-        yield f"{', '.join(sorted(moved))} changed since"
-    inputs = input_fingerprints(graph, name, target.inputs, target.key)
+        yield f"{', '.join(part_shown(one) for one in moved)} changed since"
+    inputs = input_fingerprints(graph, part, target.inputs, target.key)
     changed = sorted(key for key, value in inputs.items() if record.inputs.get(key) != value)
     if changed:
         yield f"the input {', '.join(changed)} changed"
 
 
-def _generation(name: str, target: Target) -> str | None:
-    deployed = target.deployed.get(name)
-    return deployed.generation if deployed else None
+def _moved(part: str, record: ComponentRecord, graph: Graph, target: Target) -> list[str]:
+    """What the part was built on, or reads by now, and has changed since."""
+    # It may have been deployed before there was any sandbox.
+    reads = {SANDBOX} if target.sandbox and graph.reads_sandbox(part) else set()
+    return sorted(
+        one
+        for one in {*record.built_on, *reads}
+        if record.built_on.get(one) != _generation(one, target)
+    )
+
+
+def _generation(part: str, target: Target) -> str | None:
+    record = target.record(part)
+    return record.generation if record else None
 
 
 def _removed(record: ComponentRecord, target: Target) -> Decision:
     """A component is torn down once nothing is left that was deployed on top of it."""
-    on_top = [n for n, one in target.deployed.items() if record.component in one.dependencies]
+    on_top = _on_top(record.component, target.deployed, target.deployed)
+    return _teardown(record, after=on_top, reason="the release no longer has it")
+
+
+def _teardown(
+    record: ComponentRecord, *, after: list[str], reason: str = "the install is deprovisioned"
+) -> Decision:
     return Decision(
         component=record.component,
         type=record.type,
         verb="teardown",
-        reason="the release no longer has it",
+        reason=reason,
         release=record.release,
-        after=sorted(on_top),
+        after=after,
     )
+
+
+def _teardown_order(deployed: Mapping[str, ComponentRecord]) -> list[str]:
+    """Each component before those that it needs, then by name."""
+    left, order = dict(sorted(deployed.items())), list[str]()
+    while left:
+        # Records of several releases might name each other: then any of them must be the first.
+        first = next((name for name in left if not _on_top(name, deployed, left)), next(iter(left)))
+        order.append(first)
+        del left[first]
+    return order
+
+
+def _on_top(name: str, deployed: Mapping[str, ComponentRecord], among: Iterable[str]) -> list[str]:
+    """Those of the components that were deployed on top of one."""
+    return sorted(one for one in among if name in deployed[one].dependencies)

@@ -1,34 +1,34 @@
-"""What tells that a component must be planned again: its config, and the inputs that it reads."""
+"""What tells that a part must be planned again: its config, and the inputs that it reads."""
 
 import hashlib
 import hmac
 from collections.abc import Mapping
 
-from apps.config import TerraformComponent
+from apps.config import TerraformModule
 from apps.graph import Graph
 from apps.sensitivity import Sensitive
 
 
-def component_fingerprint(component: TerraformComponent) -> str:
-    """A digest of the component's part of the app config.
+def module_fingerprint(module: TerraformModule) -> str:
+    """A digest of what the app config says of a component, or of the sandbox.
 
     Defaults are left out: a field that a later version adds must not plan every component again.
     """
-    content = component.model_dump_json(exclude_defaults=True)
+    content = module.model_dump_json(exclude_defaults=True)
     return "sha256:" + hashlib.sha256(content.encode()).hexdigest()
 
 
 def input_fingerprints(
-    graph: Graph, component: str, inputs: Mapping[str, str | Sensitive], key: bytes
+    graph: Graph, part: str, inputs: Mapping[str, str | Sensitive], key: bytes
 ) -> dict[str, str]:
-    """A keyed digest of each input that the component's templates read.
+    """A keyed digest of each input that the part's templates read.
 
     Keyed, since a plain hash of a short secret could be guessed.
     """
     return {
         name: hmac.new(key, _text(value).encode(), hashlib.sha256).hexdigest()
         for name, value in inputs.items()
-        if component in graph.components_referencing_input(name)
+        if part in graph.components_referencing_input(name)
     }
 
 

@@ -5,17 +5,32 @@ hold no secrets, and keep anything from being done twice. A run that has an oper
 outcome is kept for a week more, since another attempt may look for its tool.
 """
 
+import logging
 import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from store.interface import Store
+from activities.workplace import Workplace
+from store.interface import Store, StoreError
 from store.journal import Journal
 
 KEPT_RUNS = 20
 
 _UNSETTLED_SECONDS = 7 * 24 * 3600.0
+
+_log = logging.getLogger(__name__)
+
+
+def drop_what_old_runs_left(workplace: Workplace) -> None:
+    """Drop it at the end of a run; blocks.
+
+    The next run's end tries again: this one went well whatever becomes of old files.
+    """
+    try:
+        drop_old_runs(workplace.store, workplace.data / "runs")
+    except (StoreError, OSError) as error:
+        _log.warning("Old plans and files of tools could not be dropped: %s", error)
 
 
 def drop_old_runs(store: Store, runs: Path, now: float | None = None) -> None:

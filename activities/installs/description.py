@@ -17,11 +17,14 @@ from contracts.errors import ExclaveError
 from contracts.installs import DescribeInput
 from contracts.messages import WorkerDescription
 from contracts.operations import FEATURE_STOP
+from contracts.provisions import FEATURE_PROVISION
 
 PROTOCOL = 1
 """Raised when an old control plane could no longer speak with this worker."""
 
-FEATURES = frozenset({FEATURE_DEPLOY, FEATURE_TERRAFORM, FEATURE_ACTION, FEATURE_STOP})
+FEATURES = frozenset(
+    {FEATURE_DEPLOY, FEATURE_TERRAFORM, FEATURE_ACTION, FEATURE_STOP, FEATURE_PROVISION}
+)
 """What inputs may require of this worker."""
 
 _log = logging.getLogger(__name__)

@@ -28,7 +28,7 @@ from activities.operations.operation import Context, Operation, Say, in_store
 from activities.operations.spec import LeaseTerms
 from activities.operations.steady_clock import steady
 from activities.operations.stopping import give_lease_back, interrupt_runs
-from activities.operations.subject import Subject
+from activities.operations.subject import Subject, subjects_at_work
 from contracts.errors import Cancelled, LockHeld
 from store.interface import Store, StoreError, check_key
 from store.journal import Entry, Journal
@@ -153,6 +153,21 @@ class Operations:
                 "can stop its tool. Start it; otherwise this waits until its lease has expired."
             )
         return interrupted
+
+    async def at_work(self) -> list[str]:
+        """What is worked on now, on whichever machine, and where: in words, for people.
+
+        Raises:
+            Unreachable: The store does not answer.
+        """
+        context = self._context
+        here = await asyncio.to_thread(subjects_at_work, context.data / "work-locks")
+        leases = await in_store(context.leases.others)
+        elsewhere = {name: one for name, one in leases.items() if name not in here}
+        return [
+            *(f"{name} on this machine" for name in here),
+            *(f"{name} on machine {one.machine}" for name, one in elsewhere.items()),
+        ]
 
     async def _wait_for_other_runs(self, key: str, place: Subject, tell: Say) -> None:
         """Waits for the tool of another operation; one of this key's own is attached to later."""

@@ -25,6 +25,7 @@ from activities.operations.steady_clock import steady
 from store.files import replace_private, write_private
 
 _CURRENT: Final = "current.json"
+_DRIVER_LOCK: Final = "driver.lock"
 _WHY: Final[dict[Reason, str]] = {
     "timed_out": "the tool did not end in time",
     "interrupted": "the tool was interrupted on request",
@@ -41,13 +42,20 @@ class CurrentRun:
     folder: Path
 
 
+def subjects_at_work(folder: Path) -> list[str]:
+    """The subjects below the folder whose locks any process of this machine holds; blocks."""
+    places = (lock.parent for lock in sorted(folder.rglob(_DRIVER_LOCK)))
+    named = (Subject(place.relative_to(folder).as_posix(), place) for place in places)
+    return [one.name for one in named if is_held(one.driver_lock) or one.is_busy()]
+
+
 class Subject:
     """The locks of one subject on this machine, in a folder of theirs."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
         self.folder = folder
-        self.driver_lock = folder / "driver.lock"
+        self.driver_lock = folder / _DRIVER_LOCK
         self.supervisor_lock = folder / "supervisor.lock"
         self.tree_lock = folder / "tree.lock"
 

@@ -40,6 +40,11 @@ _NOT_FOUND: Final = 127
 
 _LONGEST_WAIT: Final = 24 * 3600.0
 
+_OPEN_AFTER_SECONDS: Final = 5.0
+"""When the store is opened, and the lease first renewed. A remote store's library takes more memory
+than all the rest, and many tools are done by then; those that are not must not depend for long on
+files that an update of the worker replaces."""
+
 Event = Literal["ended", "tree_gone", "interrupted", "lease_lost"]
 
 
@@ -116,7 +121,7 @@ class Supervisor:
                 stdout = Lock(open_private(folder / command.stdout, os.O_WRONLY | os.O_TRUNC))
                 files.enter_context(stdout)
             child = subprocess.Popen(
-                list(command.argv),
+                command.argv_in(folder),
                 cwd=self._spec.run.cwd,
                 env=dict(self._spec.run.environment),
                 stdin=subprocess.DEVNULL,
@@ -215,10 +220,14 @@ class Supervisor:
         by the main loop, so that a store which never answers is noticed as well.
         """
         spec = self._spec
-        leases = Leases(open_store(spec.store), Machine(**spec.machine), seconds=spec.lease.seconds)
-        while not self._ended.wait(spec.lease.next_renewal(self._lease_lasts_until - steady())):
+        leases: Leases | None = None
+        pause = min(_OPEN_AFTER_SECONDS, self._until_renewal())
+        while not self._ended.wait(pause):
             asked = steady()
             try:
+                leases = leases or Leases(
+                    open_store(spec.store), Machine(**spec.machine), seconds=spec.lease.seconds
+                )
                 leases.renew(spec.subject)
                 self._lease_lasts_until = asked + spec.lease.seconds
             except LeaseTaken as error:
@@ -226,6 +235,10 @@ class Supervisor:
                 return
             except Exception as error:  # whatever it is, the lease is not renewed
                 self._lease_trouble = f"{type(error).__name__}: {error}"
+            pause = self._until_renewal()
+
+    def _until_renewal(self) -> float:
+        return self._spec.lease.next_renewal(self._lease_lasts_until - steady())
 
     def _finish(self) -> None:
         self._ended.set()

@@ -24,6 +24,7 @@ from activities.terraform.planning import Job, Planned, open_job, plan_now
 from activities.terraform.record import record_done, record_gone
 from activities.terraform.view import render_view
 from activities.workplace import Workplace
+from apps.parts import part_shown
 from contracts import deploys
 from contracts.deploys import Applied, ApplyInput, Outputs, Plan, PlanInput
 from contracts.errors import StalePlan
@@ -112,7 +113,8 @@ def _save(job: Job, planned: Planned, digest: str) -> None:
         providers=providers_identity(job.space.lock_file),
         state=state_identity(job.space.state_path),
     )
-    view = render_view(job.input.component, job.verb, planned.changes, job.secrets.mask())
+    shown = part_shown(job.input.component)
+    view = render_view(shown, job.verb, planned.changes, job.secrets.mask())
     files = PlanFiles(file=file, shown=planned.shown, view=view, lock=lock)
     save_plan(job.workplace.store, job.plan_key, record, files)
 

@@ -15,6 +15,7 @@ from activities.terraform.planning import Job, initialise, plan_now
 from activities.terraform.record import record_applying
 from activities.terraform.remainder import beyond_approval, dropped_replaces
 from activities.terraform.state_file import read_state
+from apps.parts import part_shown
 from contracts.errors import EngineFailed, StalePlan
 
 APPLYING = "apply"
@@ -86,7 +87,7 @@ async def _apply_rest(job: Job, approved: SavedPlan) -> ToolEnd | None:
     """After a crash: plan what remains, and apply it if it lies within the approval."""
     if job.operation.run_count >= _MOST_RUNS:
         raise EngineFailed(
-            f"{job.input.component}: Terraform died by a signal again and again "
+            f"{part_shown(job.input.component)}: Terraform died by a signal again and again "
             f"({job.operation.run_count} runs). Is the worker's machine out of memory?"
         )
     job.say("plans what a lost apply left to do")

@@ -14,6 +14,7 @@ from activities.terraform.state_file import keep_copy, require_whole
 from activities.terraform.tool import TerraformTool, find_terraform
 from activities.terraform.workspace import Workspace, prepare
 from activities.workplace import Workplace
+from apps.parts import part_shown
 from contracts.errors import ExclaveError
 from contracts.messages import OperationInput
 
@@ -61,7 +62,7 @@ class Job:
     async def why_it_ended(self, end: ToolEnd) -> ExclaveError:
         """The typed error of a run that did not succeed, without any secret known by now."""
         mask = await asyncio.to_thread(self.secrets.mask)
-        return commands.why_it_ended(end, self.input.component, mask)
+        return commands.why_it_ended(end, part_shown(self.input.component), mask)
 
     async def require_whole_state(self) -> None:
         """Refuse to go on with a damaged state.
@@ -89,7 +90,7 @@ async def open_job(
     """
     tool = await asyncio.to_thread(find_terraform)
     space = await asyncio.to_thread(prepare, workplace, input)
-    tool.require(space.component.terraform_version, input.component)
+    tool.require(space.module.terraform_version, part_shown(input.component))
     return Job(
         workplace=workplace,
         input=input,

@@ -1,14 +1,17 @@
-"""What the store remembers of a deployed Terraform component."""
+"""What the store remembers of what Terraform deployed: a component, or the sandbox."""
 
 import asyncio
 
-from activities.deploy.fingerprints import component_fingerprint, input_fingerprints
+from activities.deploy.decisions import SANDBOX_TYPE
+from activities.deploy.fingerprints import input_fingerprints, module_fingerprint
 from activities.terraform.outputs import as_sent, read_outputs
 from activities.terraform.secrets import KnownSecrets
 from activities.terraform.state_file import state_key
 from activities.terraform.workspace import Workspace
 from activities.workplace import Workplace
+from apps.config import TerraformComponent
 from apps.graph import Graph
+from apps.parts import SANDBOX
 from contracts.deploys import Outputs
 from contracts.messages import OperationInput
 from store.install_state import ComponentRecord, Output
@@ -29,11 +32,11 @@ async def record_done(
     secrets: KnownSecrets,
     printed: bytes,
 ) -> tuple[int, Outputs]:
-    """Remember that the component is what the release says.
+    """Remember that the part is what the release says.
 
     Args:
         workplace: Where the store is.
-        input: Which component of which release.
+        input: Which part of which release.
         space: Its working folder.
         secrets: What must not travel; learns the outputs that are sensitive.
         printed: `terraform output -json`.
@@ -49,7 +52,7 @@ async def record_done(
 
 
 async def record_gone(workplace: Workplace, component: str) -> int:
-    """Forget a component that was torn down, with its empty state."""
+    """Forget a part that was torn down, with its empty state."""
 
     def forget() -> int:
         for key in workplace.store.list(state_key(component).rpartition("/")[0] + "/"):
@@ -68,23 +71,24 @@ def _record(
     applying: bool,
 ) -> ComponentRecord:
     config = workplace.releases.config(input.app, input.release)
-    graph = Graph(config)
-    key = workplace.state.digest_key()
-    deployed = workplace.state.components()
-    before = deployed.get(input.component)
-    dependencies = graph.dependencies(input.component)
+    state, graph, part = workplace.state, Graph(config), input.component
+    component = space.module if isinstance(space.module, TerraformComponent) else None
+    before = state.component(part)
+    dependencies = graph.dependencies(part) if component else []
+    below = [*dependencies, *([SANDBOX] if graph.reads_sandbox(part) else [])]
+    deployed = {name: record for name in below if (record := state.component(name))}
     return ComponentRecord(
-        component=input.component,
-        type=space.component.type,
+        component=part,
+        type=component.type if component else SANDBOX_TYPE,
         status="applying" if applying else "done",
         app=input.app,
         release=input.release,
         artifact=space.artifact,
-        config=component_fingerprint(space.component),
-        inputs=input_fingerprints(graph, input.component, workplace.state.inputs(config), key),
+        config=module_fingerprint(space.module),
+        inputs=input_fingerprints(graph, part, state.inputs(config), state.digest_key()),
         generation=input.key if applying or before is None else before.generation,
-        built_on={name: deployed[name].generation for name in dependencies if name in deployed},
+        built_on={name: record.generation for name, record in deployed.items()},
         dependencies=dependencies,
-        var_name=space.component.var_name,
+        var_name=component.var_name if component else None,
         outputs=outputs,
     )

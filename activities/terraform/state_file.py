@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from activities.releases.reader import ERRORED_STATE
+from apps.parts import part_shown
 from contracts.errors import EngineFailed
 from store.interface import ANY, Store
 
@@ -141,9 +142,10 @@ def _damaged(store: Store, component: str, path: Path, what: str) -> EngineFaile
     if backup.exists():
         left += f" {backup} is Terraform's own backup."
     return EngineFailed(
-        f"{component}: the Terraform state {path} {what}. Terraform was probably killed, or its "
-        "disk full, while it wrote it. Nothing was done with it. Put back the newest state that is "
-        "right, import what the last apply made since (`terraform import`), and deploy again."
+        f"{part_shown(component)}: the Terraform state {path} {what}. Terraform was probably "
+        "killed, or its disk full, while it wrote it. Nothing was done with it. Put back the "
+        "newest state that is right, import what the last apply made since (`terraform import`), "
+        "and deploy again."
         f"{left}"
     )
 

@@ -1,4 +1,4 @@
-"""A component's working folder: the module, the backend, and the rendered variables.
+"""The working folder of a component or the sandbox: module, backend, and rendered variables.
 
 It is rebuilt from the release and the store at any time: nothing in it is the only copy.
 """
@@ -12,9 +12,11 @@ from activities.masking import Mask
 from activities.terraform.state_file import state_key, take_errored
 from activities.terraform.tool import environment
 from activities.workplace import Workplace
-from apps.config import AppConfig, TerraformComponent
+from apps.config import AppConfig, TerraformModule
 from apps.environment import environment_problems
 from apps.input_values import InputErrors
+from apps.parts import SANDBOX, part_shown
+from apps.state import StateDocument
 from apps.templates import Rendered, TemplateError, parse, render_value
 from apps.templates.printing import go_text
 from contracts.errors import BadConfig, BadInput, EngineFailed, NotThere
@@ -31,7 +33,9 @@ class Workspace:
     """A working folder that is ready for `terraform init`."""
 
     folder: Path
-    component: TerraformComponent
+    part: str
+    """The component, or the sandbox."""
+    module: TerraformModule
     environment: dict[str, str]
     mask: Mask
     state_path: Path
@@ -64,42 +68,51 @@ class Workspace:
         used = backend.get("config", {}).get("path")
         if backend.get("type") != "local" or used != str(self.state_path):
             raise EngineFailed(
-                f"{self.component.name}: Terraform did not take the backend of this install but "
+                f"{part_shown(self.part)}: Terraform did not take the backend of this install but "
                 f"{backend.get('type')!r}. Remove `backend` and `cloud` blocks from the module."
             )
 
 
 def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
-    """Make the component's working folder from the release and the store; blocks.
+    """Make the part's working folder from the release and the store; blocks.
 
     Raises:
-        NotThere: the release has no such component.
+        NotThere: the release has no such component, or no sandbox.
         BadInput: inputs are missing.
         BadConfig: a template cannot be rendered, or an environment variable may not be set.
         EngineFailed: a former apply left a state that cannot be put in its place.
     """
     config = workplace.releases.config(input.app, input.release)
-    component = config.component(input.component)
-    if component is None:
-        raise NotThere(f"The release {input.release} has no component {input.component!r}.")
-    folder = workplace.work_folder(component.name)
-    state_path = workplace.store.local_path(state_key(component.name))
+    part = input.component
+    module = config.module(part)
+    if module is None:
+        what = "sandbox" if part == SANDBOX else f"component {part!r}"
+        raise NotThere(f"The release {input.release} has no {what}.")
+    folder = workplace.work_folder(part)
+    state_path = workplace.store.local_path(state_key(part))
     if state_path is None:
         raise EngineFailed("This kind of store cannot hold Terraform's state yet.")
     state_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    take_errored(workplace.store, component.name, folder, state_path)
-    artifact = workplace.releases.unpack_module(input.app, input.release, component.name, folder)
-    values = _render(workplace, config, component, input)
+    take_errored(workplace.store, part, folder, state_path)
+    artifact = workplace.releases.unpack_module(input.app, input.release, part, folder)
+    values = _render(workplace, config, module, input)
     _write_backend(folder, state_path)
     return Workspace(
         folder=folder,
-        component=component,
+        part=part,
+        module=module,
         environment=environment(workplace.data, folder, values.environment),
         mask=values.mask,
         state_path=state_path,
         artifact=artifact,
         variable_files=_write_variables(folder, values),
     )
+
+
+def _document(workplace: Workplace, config: AppConfig, input: OperationInput) -> StateDocument:
+    if input.component == SANDBOX:
+        return workplace.state.sandbox_document(config, input.app)
+    return workplace.state.document(config, input.app)
 
 
 @dataclass(frozen=True)
@@ -111,24 +124,25 @@ class _Values:
 
 
 def _render(
-    workplace: Workplace, config: AppConfig, component: TerraformComponent, input: OperationInput
+    workplace: Workplace, config: AppConfig, module: TerraformModule, input: OperationInput
 ) -> _Values:
-    refused = environment_problems(component.env_vars)
+    shown = part_shown(input.component)
+    refused = environment_problems(module.env_vars)
     if refused:
-        raise BadConfig(f"{component.name}: {'; '.join(refused)}.")
+        raise BadConfig(f"{shown}: {'; '.join(refused)}.")
     try:
-        data = workplace.state.document(config, input.app).template_data()
+        data = _document(workplace, config, input).template_data()
         secrets = workplace.state.secrets(config)
-        variables = render_value(component.vars, data)
-        files = [parse(file.contents).render(data) for file in component.var_file]
-        env = {name: parse(text).render(data) for name, text in component.env_vars.items()}
+        variables = render_value(module.vars, data)
+        files = [parse(file.contents).render(data) for file in module.var_file]
+        env = {name: parse(text).render(data) for name, text in module.env_vars.items()}
     except InputErrors as error:
         raise BadInput("; ".join(error.problems)) from None
     except TemplateError as error:
-        raise BadConfig(f"{component.name}: {error}") from None
+        raise BadConfig(f"{shown}: {error}") from None
     rendered: list[Rendered] = [*files, *env.values()]
     secrets += [one.value for one in rendered if one.sensitive]
-    secrets += _sensitive_parts(component, data)
+    secrets += _sensitive_parts(module, data)
     return _Values(
         variables=variables.value,
         files=[go_text(one.value) for one in files],
@@ -137,9 +151,9 @@ def _render(
     )
 
 
-def _sensitive_parts(component: TerraformComponent, data: dict[str, object]) -> list[object]:
+def _sensitive_parts(module: TerraformModule, data: dict[str, object]) -> list[object]:
     """The values of the variables that were rendered from something sensitive."""
-    parts = (render_value(value, data) for value in component.vars.values())
+    parts = (render_value(value, data) for value in module.vars.values())
     return [one.value for one in parts if one.sensitive]
 
 

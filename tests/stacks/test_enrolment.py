@@ -20,6 +20,65 @@ def test_what_is_rendered_is_read_back(tmp_path: Path) -> None:
     assert Enrolment.read(path) == RIGHT
 
 
+WITH_BUCKET = Enrolment.of(
+    install="acme",
+    namespace="dev",
+    temporal="127.0.0.1:7233",
+    releases="http://127.0.0.1:5081",
+    store="s3://bucket/installs/acme/",
+    store_region="eu-central-1",
+    store_endpoint="http://127.0.0.1:9000",
+)
+
+
+def test_a_bucket_is_rendered_and_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "acme.toml"
+    path.write_text(WITH_BUCKET.render())
+    assert Enrolment.read(path) == WITH_BUCKET
+    assert WITH_BUCKET.store_description(tmp_path) == {
+        "kind": "s3",
+        "bucket": "bucket",
+        "prefix": "installs/acme",
+        "region": "eu-central-1",
+        "endpoint": "http://127.0.0.1:9000",
+    }
+
+
+def test_without_a_bucket_the_store_is_a_folder_and_the_file_is_as_before(tmp_path: Path) -> None:
+    assert RIGHT.store_description(tmp_path) == {"kind": "folder", "root": f"{tmp_path}/store"}
+    assert "store" not in RIGHT.render()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("s3://bucket/installs/acme", "bucket/acme", "store: 'bucket/acme' names no bucket"),
+        ("s3://bucket/installs/acme", "s3://bucket/../x", "store: what follows the bucket in"),
+        (
+            "s3://bucket/installs/acme",
+            "s3://id:secret@bucket",
+            "names no bucket; write s3://BUCKET",
+        ),
+        ('store = "s3://bucket/installs/acme"\n', "", ": store_region is of no use without store"),
+        ("eu-central-1", "eu central", "store_region: 'eu central' is no region"),
+        ("http://127.0.0.1:9000", "127.0.0.1:9000", "store_endpoint: '127.0.0.1:9000' is no URL"),
+        (
+            "http://127.0.0.1:9000",
+            "http://id:word@h",
+            "store_endpoint: 'http://id:word@h' is no URL",
+        ),
+    ],
+)
+def test_a_wrong_bucket_is_refused_by_key(tmp_path: Path, old: str, new: str, said: str) -> None:
+    path = tmp_path / "acme.toml"
+    assert old in WITH_BUCKET.render()
+    path.write_text(WITH_BUCKET.render().replace(old, new))
+    with pytest.raises(EnrolmentError) as caught:
+        Enrolment.read(path)
+    assert str(caught.value).startswith(str(path))
+    assert said in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -43,7 +102,7 @@ def test_a_wrong_file_is_refused_by_key(tmp_path: Path, old: str, new: str, said
 
 
 def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
-    with pytest.raises(EnrolmentError, match="exclave enrolment INSTALL"):
+    with pytest.raises(EnrolmentError, match="exclave install INSTALL"):
         Enrolment.read(tmp_path / "acme.toml")
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from apps.config import AppConfig, Input, Metadata
 from apps.input_values import InputErrors
+from apps.parts import SANDBOX
 from apps.sensitivity import Sensitive
 from contracts.deploys import Inputs
 from contracts.errors import StoreBehind
@@ -19,8 +20,9 @@ from store.install_state import (
     DeployedRelease,
     InstallState,
     Output,
+    ProvisionedRelease,
 )
-from store.interface import ANY
+from store.interface import ANY, Store
 
 SECRET = "hunter2hunter2"
 
@@ -44,12 +46,7 @@ def component(name: str, **more: Any) -> ComponentRecord:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> FolderStore:
-    return FolderStore(tmp_path / "store")
-
-
-@pytest.fixture
-def state(store: FolderStore) -> InstallState:
+def state(store: Store) -> InstallState:
     return InstallState(store, "acme", "dev")
 
 
@@ -58,7 +55,8 @@ def test_an_empty_store(state: InstallState) -> None:
     assert state.components() == {}
     assert state.component("net") is None
     assert state.action("health") is None
-    assert state.deployed() is None
+    assert state.component(SANDBOX) is None
+    assert (state.deployed(), state.provisioned(), state.app()) == (None, None, None)
     state.require_revision(0)
 
 
@@ -102,7 +100,29 @@ def test_records_are_read_back_whole(state: InstallState) -> None:
     assert state.deployed() == deployed
 
 
-def test_what_a_newer_version_wrote_is_tolerated(state: InstallState, store: FolderStore) -> None:
+def test_the_sandbox_is_no_component(state: InstallState, store: Store) -> None:
+    sandbox = component(SANDBOX)
+    assert state.put_component(sandbox) == 1
+    state.put_component(component("net"))
+    assert state.component(SANDBOX) == sandbox
+    assert state.components().keys() == {"net"}
+    assert store.get("sandbox.json") is not None
+    assert state.remove_component(SANDBOX) == 3
+    assert state.component(SANDBOX) is None
+    assert state.components().keys() == {"net"}
+
+
+def test_the_app_is_known_from_the_first_run_on(state: InstallState) -> None:
+    state.put_deployed(DeployedRelease(app="shop", release="r1"))
+    assert state.app() == "shop", "an older worker recorded no more"
+    state.put_app("other")
+    assert state.app() == "other"
+    provisioned = ProvisionedRelease(app="shop", release="r1")
+    state.put_provisioned(provisioned)
+    assert state.provisioned() == provisioned
+
+
+def test_what_a_newer_version_wrote_is_tolerated(state: InstallState, store: Store) -> None:
     state.put_component(component("net"))
     found = store.get("components/net.json")
     assert found is not None
@@ -181,13 +201,47 @@ def test_the_document_is_what_templates_see(state: InstallState) -> None:
     assert SECRET not in repr(nuon)
 
 
+def test_the_document_holds_the_sandbox_once_it_is_there(state: InstallState) -> None:
+    assert "sandbox" not in nuon_of(state)
+    outputs = {"vpc": Output(value="v"), "p": Output(value=SECRET, sensitive=True)}
+    state.put_component(component(SANDBOX, outputs=outputs))
+    state.put_component(component("net"))
+    expected = {
+        "status": "active", "type": "terraform", "version": "sha256:a",
+        "outputs": {"vpc": "v", "p": Sensitive(SECRET)},
+    }  # fmt: skip
+    nuon = nuon_of(state)
+    assert nuon["sandbox"] == nuon["install"]["sandbox"] == expected
+    assert nuon["components"].keys() == {"net"}
+
+
+def test_the_sandboxs_templates_see_nothing_that_is_deployed(state: InstallState) -> None:
+    state.put_component(component(SANDBOX))
+    state.put_component(component("net"))
+    state.put_action(ActionRecord(action="health", status="done"))
+    found: Any = state.sandbox_document(CONFIG, "shop").template_data()["nuon"]
+    assert found["inputs"]["inputs"]["zone"] == "a"
+    assert (found["install"]["id"], found["app"]["id"], found["org"]["id"]) == (
+        "acme", "shop", "dev",
+    )  # fmt: skip
+    assert (found["components"], found["actions"]) == ({}, {"workflows": {}})
+    assert "sandbox" not in found
+
+
+def nuon_of(state: InstallState) -> Any:
+    return state.document(CONFIG, "shop").template_data()["nuon"]
+
+
 def test_every_sensitive_value_is_known_for_masking(state: InstallState) -> None:
     state.set_sensitive_input("license", "in-a-license")
     outputs = {"p": Output(value=SECRET, sensitive=True), "id": Output(value="vpc-1")}
     state.put_component(component("net", outputs=outputs))
     hidden = {"t": Output(value={"token": "a-token"}, sensitive=True)}
     state.put_action(ActionRecord(action="health", status="failed", outputs=hidden))
+    of_sandbox = {"p": Output(value="of-the-sandbox", sensitive=True)}
+    state.put_component(component(SANDBOX, outputs=of_sandbox))
     found = state.secrets(CONFIG)
+    assert "of-the-sandbox" in found
     assert SECRET in found
     assert "in-a-license" in found
     assert {"token": "a-token"} in found
@@ -206,7 +260,7 @@ def test_secrets_are_not_shown(state: InstallState) -> None:
     assert SECRET not in str(record)
 
 
-def test_the_digest_key_is_made_once_and_is_long(store: FolderStore, state: InstallState) -> None:
+def test_the_digest_key_is_made_once_and_is_long(store: Store, state: InstallState) -> None:
     with ThreadPoolExecutor(8) as pool:
         keys = set(pool.map(lambda _: InstallState(store, "acme", "dev").digest_key(), range(16)))
     assert len(keys) == 1
@@ -214,7 +268,7 @@ def test_the_digest_key_is_made_once_and_is_long(store: FolderStore, state: Inst
 
 
 def test_components_that_are_recorded_at_once_lose_nothing(
-    store: FolderStore, state: InstallState
+    store: Store, state: InstallState
 ) -> None:
     def put(number: int) -> int:
         return InstallState(store, "acme", "dev").put_component(component(f"c{number}"))
@@ -225,7 +279,9 @@ def test_components_that_are_recorded_at_once_lose_nothing(
     assert len(state.components()) == 24
 
 
-def test_files_are_for_their_owner_alone(store: FolderStore, state: InstallState) -> None:
+def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path / "store")
+    state = InstallState(store, "acme", "dev")
     state.set_sensitive_input("license", SECRET)
     state.put_component(component("net"))
     state.digest_key()

@@ -4,11 +4,11 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from store.folder import FolderStore
-from store.interface import ANY, Malformed
+from store.interface import ANY, Malformed, Store
 from store.journal import Failure, Journal, Outcome
 from store.machine import Machine
 
@@ -17,17 +17,17 @@ HERE = Machine("here", "boot1")
 KEY = "run-1/vpc/apply/0"
 
 RECORDER = """
-import sys
-from pathlib import Path
-from store.folder import FolderStore
+import json, sys
 from store.journal import Journal
-print(Journal(FolderStore(Path(sys.argv[1]))).record_result("k", {"by": sys.argv[2]}).result["by"])
+from store.opening import open_store
+store = open_store(json.loads(sys.argv[1]))
+print(Journal(store).record_result("k", {"by": sys.argv[2]}).result["by"])
 """
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Journal:
-    return Journal(FolderStore(tmp_path), clock=lambda: 7.0)
+def journal(store: Store) -> Journal:
+    return Journal(store, clock=lambda: 7.0)
 
 
 def test_attempts_and_runs_are_noted(journal: Journal) -> None:
@@ -66,10 +66,10 @@ def test_a_result_comes_back_as_it_was(journal: Journal) -> None:
     assert journal.outcome(KEY) == Outcome(result=result)
 
 
-def test_processes_that_record_at_once_agree(tmp_path: Path) -> None:
+def test_processes_that_record_at_once_agree(described: Any) -> None:
     recorders = [
         subprocess.Popen(
-            [sys.executable, "-c", RECORDER, str(tmp_path), name],
+            [sys.executable, "-c", RECORDER, json.dumps(described.description), name],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             text=True,
@@ -89,8 +89,7 @@ def test_what_is_no_journal_is_told(journal: Journal) -> None:
         journal.begin(KEY, HERE)
 
 
-def test_what_is_known_of_a_run(tmp_path: Path) -> None:
-    journal = Journal(FolderStore(tmp_path), lambda: 7.0)
+def test_what_is_known_of_a_run(journal: Journal) -> None:
     for key in ("run-1/net/plan/1", "run-1/net/apply/1", "run-10/net/plan/1"):
         journal.begin(key, Machine("here", "b"))
     assert journal.operations("run-1") == ["run-1/net/apply/1", "run-1/net/plan/1"]

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from store.folder import FolderStore
-from store.interface import ANY, Malformed
+from store.interface import ANY, Malformed, Store
 from store.leases import LEASE_SECONDS, Leases, LeaseTaken, Machine
 
 
@@ -22,16 +21,11 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> FolderStore:
-    return FolderStore(tmp_path)
-
-
 HERE = Machine("here", "boot1")
 THERE = Machine("there", "boot9")
 
 
-def test_a_free_subject_is_taken(store: FolderStore, clock: Clock) -> None:
+def test_a_free_subject_is_taken(store: Store, clock: Clock) -> None:
     leases = Leases(store, HERE, clock)
     lease = leases.acquire("acme/vpc", "k1")
     assert leases.is_own(lease)
@@ -39,9 +33,7 @@ def test_a_free_subject_is_taken(store: FolderStore, clock: Clock) -> None:
     assert store.get("leases/acme/vpc.json") is not None
 
 
-def test_another_machine_is_told_the_holder_until_it_expires(
-    store: FolderStore, clock: Clock
-) -> None:
+def test_another_machine_is_told_the_holder_until_it_expires(store: Store, clock: Clock) -> None:
     held = Leases(store, HERE, clock).acquire("s", "k1")
     there = Leases(store, THERE, clock)
     assert there.acquire("s", "k2") == held
@@ -52,7 +44,7 @@ def test_another_machine_is_told_the_holder_until_it_expires(
 
 
 def test_the_same_machine_takes_its_own_and_what_it_held_before_a_reboot(
-    store: FolderStore, clock: Clock
+    store: Store, clock: Clock
 ) -> None:
     first = Leases(store, HERE, clock)
     since = first.acquire("s", "k1").since
@@ -65,7 +57,7 @@ def test_the_same_machine_takes_its_own_and_what_it_held_before_a_reboot(
         first.renew("s")
 
 
-def test_renewal_prolongs_and_notices_a_loss(store: FolderStore, clock: Clock) -> None:
+def test_renewal_prolongs_and_notices_a_loss(store: Store, clock: Clock) -> None:
     here = Leases(store, HERE, clock)
     taken = here.acquire("s", "k1")
     clock.now += 50
@@ -77,14 +69,14 @@ def test_renewal_prolongs_and_notices_a_loss(store: FolderStore, clock: Clock) -
         here.renew("s")
 
 
-def test_an_expired_lease_that_nobody_took_can_be_renewed(store: FolderStore, clock: Clock) -> None:
+def test_an_expired_lease_that_nobody_took_can_be_renewed(store: Store, clock: Clock) -> None:
     here = Leases(store, HERE, clock)
     here.acquire("s", "k1")
     clock.now += 10 * LEASE_SECONDS
     assert here.renew("s").expires_at > clock.now
 
 
-def test_release_frees_the_own_lease_only(store: FolderStore, clock: Clock) -> None:
+def test_release_frees_the_own_lease_only(store: Store, clock: Clock) -> None:
     here, there = Leases(store, HERE, clock), Leases(store, THERE, clock)
     here.release("s")
     here.acquire("s", "k1")
@@ -97,7 +89,7 @@ def test_release_frees_the_own_lease_only(store: FolderStore, clock: Clock) -> N
 
 
 @pytest.mark.parametrize("data", [b"nonsense", b"[]", b'{"key": "k"}'])
-def test_what_is_no_lease_is_told(store: FolderStore, clock: Clock, data: bytes) -> None:
+def test_what_is_no_lease_is_told(store: Store, clock: Clock, data: bytes) -> None:
     store.put("leases/s.json", data, if_match=ANY)
     with pytest.raises(Malformed, match=r"leases/s\.json"):
         Leases(store, HERE, clock).acquire("s", "k1")
@@ -112,3 +104,15 @@ def test_a_machine_is_the_same_for_one_data_folder_and_another_for_the_next(
     assert other.id != one.id
     assert other.boot == one.boot
     assert [p.name for p in (tmp_path / "a").iterdir()] == ["machine-id"]
+
+
+def test_what_other_machines_work_on_is_known_while_their_leases_last(
+    store: Store, clock: Clock
+) -> None:
+    here, there = Leases(store, HERE, clock), Leases(store, THERE, clock)
+    assert here.others() == {}
+    here.acquire("net", "k1")
+    held = there.acquire("action/health", "k2")
+    assert here.others() == {"action/health": held}
+    clock.now = held.expires_at
+    assert here.others() == {}

@@ -70,6 +70,22 @@ async def test_actions_run_before_and_after(site: Site) -> None:
     ]
 
 
+async def test_an_install_is_not_provisioned_before_the_actions_after_it_went_well(
+    site: Site,
+) -> None:
+    await site.begin()
+    site.worker.decisions = [decision(SANDBOX, verb="skip")]
+    site.worker.actions = [triggered("tell", "post-provision")]
+    site.worker.answers["step 0"] = [EngineFailed("nobody listens")]
+    run = await site.run("provision", {"release": RELEASE})
+    assert (await failure(run)).type == "ActionFailed"
+    assert "provision finish" not in site.worker.begun
+    del site.worker.answers["step 0"]
+    run = await site.run("provision", {"release": RELEASE})
+    assert await outcomes(run) == {SANDBOX: "skipped"}
+    assert site.worker.begun[-1] == "provision finish"
+
+
 async def test_provisioning_again_runs_the_actions_of_reprovision(site: Site) -> None:
     await site.begin()
     site.worker.decisions = [decision(SANDBOX, verb="skip")]

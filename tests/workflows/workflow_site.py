@@ -116,7 +116,11 @@ class FakeControl:
 
 
 def decision(component: str, *after: str, verb: str = "plan", **more: Any) -> Decision:
-    fields = {"type": "terraform_module", "reason": "it is not deployed yet", "release": RELEASE}
+    fields = {
+        "type": "terraform_module",
+        "reason": "it was not deployed before",
+        "release": RELEASE,
+    }
     return Decision.model_validate(
         {"component": component, "verb": verb, "after": after, **fields, **more}
     )

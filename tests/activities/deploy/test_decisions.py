@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from pydantic import create_model
 
-from activities.deploy.decisions import Target, decide
-from activities.deploy.fingerprints import component_fingerprint, input_fingerprints
-from apps.config import AppConfig, Metadata, TerraformComponent
+from activities.deploy.decisions import Target, decide, decide_sandbox
+from activities.deploy.fingerprints import input_fingerprints, module_fingerprint
+from apps.config import AppConfig, Metadata, Sandbox, Source, TerraformComponent
 from apps.graph import Graph
+from apps.parts import SANDBOX
 from apps.sensitivity import Sensitive
 from contracts.deploys import Decision
 from store.install_state import ComponentRecord
@@ -57,7 +58,7 @@ def done(over: Target) -> dict[str, ComponentRecord]:
             app="shop",
             release=BEFORE,
             artifact=over.artifacts[one.name],
-            config=component_fingerprint(one),
+            config=module_fingerprint(one),
             inputs=input_fingerprints(graph, one.name, over.inputs, KEY),
             dependencies=graph.dependencies(one.name),
         )
@@ -86,7 +87,7 @@ def test_all_are_planned_at_first_along_the_graph() -> None:
     found = decide(ALL)
     assert [one.component for one in found] == ["net", "db", "api"]
     assert {one.verb for one in found} == {"plan"}
-    assert {one.reason for one in found} == {"it is not deployed yet"}
+    assert {one.reason for one in found} == {"it was not deployed before"}
     assert {one.release for one in found} == {RELEASE}
     assert {one.component: one.after for one in found} == {"net": [], "db": ["net"], "api": ["db"]}
 
@@ -100,7 +101,7 @@ def test_nothing_is_planned_when_nothing_changed() -> None:
 @pytest.mark.parametrize(
     ("deployed", "reason"),
     [
-        ({n: r for n, r in DEPLOYED.items() if n != "db"}, "it is not deployed yet"),
+        ({n: r for n, r in DEPLOYED.items() if n != "db"}, "it was not deployed before"),
         (changed("db", status="applying"), "its last apply did not end well"),
         (changed("db", artifact="another"), "its artifact changed"),
         (changed("db", config="another"), "its config changed"),
@@ -138,9 +139,9 @@ def test_a_component_with_new_vars_has_another_config() -> None:
 def test_a_field_that_a_newer_version_adds_with_a_default_changes_nothing() -> None:
     newer = create_model("Newer", __base__=TerraformComponent, drift=(str, "never"))
     old, new = NET.model_dump(), newer.model_validate(NET.model_dump())
-    assert component_fingerprint(new) == component_fingerprint(NET)
+    assert module_fingerprint(new) == module_fingerprint(NET)
     set_ = newer.model_validate({**old, "drift": "daily"})
-    assert component_fingerprint(set_) != component_fingerprint(NET)
+    assert module_fingerprint(set_) != module_fingerprint(NET)
 
 
 def test_removed_components_wait_for_what_was_on_top_of_them() -> None:
@@ -202,3 +203,76 @@ def test_a_component_that_missed_a_change_of_its_dependency_is_planned() -> None
         found = by_name(replace(ALL, deployed={**on_net, "net": net}))
         assert found["db"].verb == verb
     assert found["db"].reason == "net changed since"
+
+
+VPC = component("vpc", vars={"id": "{{ .nuon.install.sandbox.outputs.id }}"})
+GROUND = Sandbox(
+    terraform_version="1.11",
+    public_repo=Source(repo=".", directory="s"),
+    vars={"zone": "{{ .nuon.inputs.inputs.zone }}"},
+)
+
+
+def on_ground(*components: TerraformComponent, sandbox: Sandbox = GROUND) -> Target:
+    found = target(*components)
+    return replace(
+        found,
+        config=found.config.model_copy(update={"sandbox": sandbox}),
+        artifacts={**found.artifacts, SANDBOX: "artifact of the sandbox"},
+    )
+
+
+def ground(over: Target, generation: str = "first", **fields: Any) -> ComponentRecord:
+    """The record that a provision of the target leaves."""
+    sandbox = over.config.sandbox
+    assert sandbox is not None
+    record = ComponentRecord(
+        component=SANDBOX,
+        type="terraform_module",
+        status="done",
+        app="shop",
+        release=BEFORE,
+        artifact=over.artifacts[SANDBOX],
+        config=module_fingerprint(sandbox),
+        inputs=input_fingerprints(Graph(over.config), SANDBOX, over.inputs, KEY),
+        generation=generation,
+    )
+    return record.model_copy(update=fields)
+
+
+def test_a_sandbox_applied_again_plans_exactly_the_components_that_read_it() -> None:
+    over = on_ground(VPC, API, DB, NET)
+    records = done(over)
+    records["vpc"] = records["vpc"].model_copy(update={"built_on": {SANDBOX: "first"}})
+    over = replace(over, deployed=records)
+    assert planned(replace(over, sandbox=ground(over))) == {}
+    moved = replace(over, sandbox=ground(over, "second"))
+    assert planned(moved) == {"vpc": "sandbox changed since"}
+
+
+def test_a_component_that_was_there_before_the_sandbox_and_reads_it_is_planned() -> None:
+    over = on_ground(VPC, NET)
+    over = replace(over, deployed=done(over), sandbox=ground(over))
+    assert planned(over) == {"vpc": "sandbox changed since"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "inputs", "reason"),
+    [
+        ({}, {}, None),
+        ({"status": "applying"}, {}, "its last apply did not end well"),
+        ({"artifact": "another"}, {}, "its artifact changed"),
+        ({"config": "another"}, {}, "its config changed"),
+        ({}, {"zone": "b"}, "the input zone changed"),
+        ({}, {"license": Sensitive("another")}, None),
+    ],
+)
+def test_the_sandbox_is_planned_for_the_reasons_of_a_component(
+    fields: dict[str, Any], inputs: dict[str, Any], reason: str | None
+) -> None:
+    over = on_ground(NET)
+    over = replace(over, sandbox=ground(over, **fields), inputs={**over.inputs, **inputs})
+    [found] = decide_sandbox(over)
+    assert (found.verb, found.release) == ("plan" if reason else "skip", RELEASE)
+    assert found.reason == (reason or "nothing that it depends on has changed")
+    assert [one.component for one in decide(over)] == ["net"]

@@ -1,20 +1,21 @@
 """A worker's stand-in, to be killed: opens an operation and runs a shell script for it."""
 
 import asyncio
+import json
 import os
 import sys
 from pathlib import Path
 
 from activities.operations.opening import Operations
 from activities.operations.operation import Command, ToolRun
-from store.folder import FolderStore
 from store.leases import Machine
-from store.opening import folder_description
+from store.opening import folder_description, open_store
 
 
 async def start(root: Path, key: str, subject: str, script: str) -> None:
-    data, store = root / "data", FolderStore(root / "store")
-    operations = Operations(store, folder_description(store.root), data, Machine.here(data))
+    data = root / "data"
+    store = json.loads(os.environ.get("STORE", "null")) or folder_description(root / "store")
+    operations = Operations(open_store(store), store, data, Machine.here(data))
     tool = ToolRun(
         [Command("script", ["/bin/bash", "-c", script])],
         root / "marks",

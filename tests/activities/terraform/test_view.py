@@ -36,7 +36,7 @@ def test_every_object_and_output_that_changes_is_named(name: str) -> None:
 
 def test_a_heading_and_the_changed_attributes_alone() -> None:
     shown = lines(changes("replace"))
-    assert shown[0] == "apply net: 0 to create, 1 to update, 1 to replace, 0 to delete, 2 outputs"
+    assert shown[0] == "apply net: 1 to update, 1 to replace, 2 outputs"
     assert "-/+ terraform_data.db (replace because cannot update)" in shown
     assert '~ triggers_replace = ["small"] -> ["large"]' in shown
     assert any(line.startswith("~ id = ") and "-> (known after apply)" in line for line in shown)

@@ -15,7 +15,8 @@ from activities.terraform.state_file import state_key
 from activities.terraform.tool import TerraformTool
 from activities.terraform.workspace import Workspace, prepare
 from activities.workplace import Workplace
-from apps.config import AppConfig, Input, Metadata, TerraformComponent
+from apps.config import AppConfig, Input, Metadata, Sandbox, TerraformComponent
+from apps.parts import SANDBOX
 from contracts.errors import BadConfig, BadInput, EngineFailed, NotThere
 from contracts.messages import OperationInput, Turn
 from store.folder import FolderStore
@@ -25,12 +26,13 @@ from store.interface import ANY
 SECRET = "hunter2hunter2"
 TOOL = TerraformTool(Path("/bin/terraform"), "terraform", "1.11.4", "linux_amd64")
 RELEASE = "sha256:" + "1" * 64
+SANDBOXED = {"type": "terraform"}
 
 
 class FakeReader:
-    """A release whose only component has one file."""
+    """A release whose component and sandbox have one file each."""
 
-    def __init__(self, **component: Any) -> None:
+    def __init__(self, sandbox: dict[str, Any] | None = None, **component: Any) -> None:
         base = {
             "type": "terraform_module", "name": "net", "terraform_version": "1.11",
             "public_repo": {"repo": ".", "directory": "m"},
@@ -39,6 +41,7 @@ class FakeReader:
         self._config = AppConfig(
             metadata=Metadata(version="v2"),
             components=[TerraformComponent.model_validate(base | component)],
+            sandbox=None if sandbox is None else Sandbox.model_validate(base | SANDBOXED | sandbox),
             inputs=[
                 Input.model_validate({"name": "zone", "default": "a", **named}),
                 Input.model_validate({"name": "license", "sensitive": True, **named}),
@@ -96,7 +99,7 @@ def test_variables_are_rendered_from_the_state(site: Site) -> None:
     )
     assert variables(space) == {"zone": "a", "n": 3, "l": ["acme"]}
     assert (space.folder / "main.tf").exists()
-    assert (space.artifact, space.component.name) == ("sha256:artifact", "net")
+    assert (space.artifact, space.part) == ("sha256:artifact", "net")
 
 
 def test_the_backend_is_the_store_whatever_the_module_says(site: Site) -> None:
@@ -177,6 +180,34 @@ def test_an_input_that_does_not_fit_is_bad_input(site: Site) -> None:
 def test_a_component_that_is_not_in_the_release(site: Site) -> None:
     with pytest.raises(NotThere, match="'other'"):
         site.prepare(component="other")
+    with pytest.raises(NotThere, match="has no sandbox"):
+        site.prepare(SANDBOX)
+
+
+def test_the_sandbox_has_a_folder_and_a_state_of_its_own(site: Site) -> None:
+    space = site.prepare(SANDBOX, sandbox={"vars": {"zone": "{{ .nuon.inputs.inputs.zone }}"}})
+    assert variables(space) == {"zone": "a"}
+    assert space.folder == site.data / "work" / "acme" / SANDBOX
+    assert space.state_path == site.store.root / state_key(SANDBOX)
+    assert space.state_path != site.prepare().state_path
+
+
+def test_the_sandbox_sees_nothing_that_comes_after_it(site: Site) -> None:
+    site.state.put_component(
+        ComponentRecord(
+            component="net", type="terraform_module", status="done", app="shop", release="r",
+            artifact="a", config="c", outputs={"id": Output(value="1")},
+        )
+    )  # fmt: skip
+    sees = {"vars": {"x": "{{ .nuon.components.net.outputs.id }}"}}
+    with pytest.raises(BadConfig, match="sandbox: "):
+        site.prepare(SANDBOX, sandbox=sees)
+    assert variables(site.prepare(sandbox={}, **sees)) == {"x": "1"}
+
+
+def test_what_is_set_by_the_worker_is_told_with_the_sandbox(site: Site) -> None:
+    with pytest.raises(BadConfig, match=r"sandbox: env_vars\.TF_WORKSPACE is set by the worker"):
+        site.prepare(SANDBOX, sandbox={"env_vars": {"TF_WORKSPACE": "other"}})
 
 
 def initialised(space: Workspace, backend: dict[str, Any]) -> None:

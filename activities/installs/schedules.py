@@ -1,0 +1,173 @@
+"""`install.set_schedules`: the actions that a clock starts, each as one of Temporal's schedules."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from temporalio import activity
+from temporalio.client import (
+    Client,
+    Schedule,
+    ScheduleActionStartWorkflow,
+    ScheduleAlreadyRunningError,
+    ScheduleHandle,
+    ScheduleOverlapPolicy,
+    SchedulePolicy,
+    ScheduleSpec,
+    ScheduleUpdate,
+    ScheduleUpdateInput,
+)
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.heartbeats import heartbeating
+from contracts import schedules as declared
+from contracts.actions import ActionInput
+from contracts.errors import BadConfig
+from contracts.names import (
+    ATTRIBUTE_APP,
+    ATTRIBUTE_COMPONENT,
+    ATTRIBUTE_INSTALL,
+    ATTRIBUTE_STATUS,
+    CONTROL_QUEUE,
+)
+from contracts.schedules import CronAction, SchedulesSet, SetSchedules, schedule_id
+
+CATCH_UP = timedelta(minutes=10)
+"""A time that was missed for longer is not made up for: a health check of yesterday tells nothing.
+Temporal's own default is a year."""
+
+ATTRIBUTE_KEYS = {
+    name: SearchAttributeKey.for_keyword(name)
+    for name in (ATTRIBUTE_APP, ATTRIBUTE_INSTALL, ATTRIBUTE_COMPONENT, ATTRIBUTE_STATUS)
+}
+
+
+class ScheduleActivities:
+    """Runs on the control worker, which may change the namespace's schedules."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    @activity.defn(name=declared.SET_SCHEDULES.name)
+    async def set_schedules(self, input: SetSchedules) -> SchedulesSet:
+        """Make, change and delete schedules until exactly the wanted ones are there.
+
+        One that is as it should be is left alone, and one that somebody paused stays paused.
+
+        Raises:
+            BadConfig: a time cannot be read.
+        """
+        async with heartbeating() as say:
+            wanted = dict(_numbered(input.install, input.actions))
+            for name, action in wanted.items():
+                say(f"sets {name}")
+                await self._set(name, _schedule(input, action))
+            for name in sorted(await self._known(input) - wanted.keys()):
+                say(f"deletes {name}")
+                await self._delete(name)
+            return SchedulesSet(schedules=sorted(wanted))
+
+    async def _set(self, id: str, schedule: Schedule) -> None:
+        attributes = _attributes(schedule)
+        try:
+            await self._client.create_schedule(id, schedule, search_attributes=attributes)
+        except ScheduleAlreadyRunningError:
+            await self._change(self._client.get_schedule_handle(id), schedule)
+        except RPCError as error:
+            raise _told(error, id) from error
+
+    async def _change(self, handle: ScheduleHandle, wanted: Schedule) -> None:
+        def changed(now: ScheduleUpdateInput) -> ScheduleUpdate | None:
+            found = now.description.schedule
+            # Who paused it wants it paused.
+            wanted.state.paused = found.state.paused
+            wanted.state.note = found.state.note if found.state.paused else wanted.state.note
+            return None if _same(now, wanted) else ScheduleUpdate(wanted)
+
+        try:
+            await handle.update(changed)
+        except RPCError as error:
+            raise _told(error, handle.id) from error
+
+    async def _delete(self, id: str) -> None:
+        try:
+            await self._client.get_schedule_handle(id).delete()
+        except RPCError as error:
+            if error.status != RPCStatusCode.NOT_FOUND:
+                raise
+
+    async def _known(self, input: SetSchedules) -> set[str]:
+        """Those that the caller knows of, and those that the server lists: its list lags behind."""
+        query = f"{ATTRIBUTE_INSTALL} = '{input.install}'"
+        listed = await self._client.list_schedules(query)
+        return {*input.known, *[one.id async for one in listed]}
+
+
+def _numbered(install: str, actions: Sequence[CronAction]) -> list[tuple[str, CronAction]]:
+    numbers: dict[str, int] = {}
+    found = []
+    for one in actions:
+        number = numbers.get(one.action, 0)
+        numbers[one.action] = number + 1
+        found.append((schedule_id(install, one.action, number), one))
+    return found
+
+
+def _schedule(input: SetSchedules, action: CronAction) -> Schedule:
+    start = ScheduleActionStartWorkflow(
+        "Action",
+        ActionInput(install=input.install, action=action.action, trigger="cron"),
+        # Temporal appends the time.
+        id=f"action/{input.install}/{action.action}/cron",
+        task_queue=CONTROL_QUEUE,
+        static_summary=f"{action.action} on {input.install}: cron {action.cron}",
+        typed_search_attributes=_pairs(
+            {
+                ATTRIBUTE_APP: input.app,
+                ATTRIBUTE_INSTALL: input.install,
+                ATTRIBUTE_COMPONENT: action.action,
+                ATTRIBUTE_STATUS: "running",
+            }
+        ),
+    )
+    schedule = Schedule(
+        action=start,
+        spec=ScheduleSpec(cron_expressions=[action.cron]),
+        # A check that is still running tells what the next one would.
+        policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP, catchup_window=CATCH_UP),
+    )
+    schedule.state.note = f"{action.cron} (UTC), as the release of {input.app} has it"
+    return schedule
+
+
+def _attributes(schedule: Schedule) -> TypedSearchAttributes:
+    """Of the schedule itself, so that those of an install can be listed."""
+    action = schedule.action
+    if not isinstance(action, ScheduleActionStartWorkflow):
+        raise AssertionError("made above")
+    install = action.typed_search_attributes[ATTRIBUTE_KEYS[ATTRIBUTE_INSTALL]]
+    return _pairs({ATTRIBUTE_INSTALL: install})
+
+
+def _pairs(values: dict[str, str]) -> TypedSearchAttributes:
+    return TypedSearchAttributes(
+        [SearchAttributePair(ATTRIBUTE_KEYS[name], value) for name, value in values.items()]
+    )
+
+
+def _same(now: ScheduleUpdateInput, wanted: Schedule) -> bool:
+    """Whether it starts the same at the same times: the note tells both but the workflow."""
+    found, action = now.description.schedule, wanted.action
+    return (
+        found.state.note == wanted.state.note
+        and found.policy == wanted.policy
+        and isinstance(found.action, ScheduleActionStartWorkflow)
+        and isinstance(action, ScheduleActionStartWorkflow)
+        and (found.action.id, found.action.task_queue) == (action.id, action.task_queue)
+    )
+
+
+def _told(error: RPCError, id: str) -> Exception:
+    if error.status == RPCStatusCode.INVALID_ARGUMENT:
+        return BadConfig(f"The schedule {id} cannot be made: {error.message}")
+    return error

@@ -1,0 +1,55 @@
+"""`stack.render`: what a customer applies, rendered on the control side."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from contracts import stacks as declared
+from contracts.errors import BadInput
+from contracts.stacks import RenderStack, Stack
+from stacks import systemd
+from stacks.enrolment import Enrolment, EnrolmentError
+
+
+@dataclass(frozen=True)
+class WorkerAddresses:
+    """What workers in customers' accounts dial."""
+
+    temporal: str
+    """`host:port`."""
+    releases: str
+    """URL of the read-only registry."""
+
+
+class StackActivities:
+    """Runs on the control worker."""
+
+    def __init__(self, addresses: WorkerAddresses, namespace: str) -> None:
+        """Render for workers of the org `namespace` that dial these addresses."""
+        self._addresses = addresses
+        self._namespace = namespace
+
+    @activity.defn(name=declared.RENDER_STACK.name)
+    async def render(self, input: RenderStack) -> Stack:
+        """Render the stack of an install.
+
+        Raises:
+            BadInput: the store cannot be used, or the control worker's own settings.
+        """
+        store = input.store
+        try:
+            enrolment = Enrolment.of(
+                install=input.install,
+                namespace=self._namespace,
+                temporal=self._addresses.temporal,
+                releases=self._addresses.releases,
+                store=store.url if store else None,
+                store_region=store.region if store else None,
+                store_endpoint=store.endpoint if store else None,
+            )
+        except EnrolmentError as error:
+            raise BadInput(
+                f"{error}\nThe keys of the store are the install's own input; the addresses are the "
+                "control worker's --worker-temporal and --worker-releases."
+            ) from None
+        return Stack(kind=systemd.KIND, files=dict(systemd.render(enrolment, input.app)))

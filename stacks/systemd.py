@@ -1,0 +1,151 @@
+"""The stack for a machine of the customer's own: a folder with a systemd unit, to read and apply.
+
+What is here decides how a worker lives on that machine, so the reasons stand in the unit itself.
+"""
+
+from collections.abc import Mapping
+
+from stacks.enrolment import Enrolment
+
+KIND = "systemd"
+
+UNIT = "exclave-worker.service"
+ENROLMENT = "enrolment.toml"
+PAGE = "README.md"
+
+
+def render(enrolment: Enrolment, app: str) -> Mapping[str, str]:
+    """The stack of one install.
+
+    Args:
+        enrolment: Which install, and where its control plane is.
+        app: The app that is installed.
+
+    Returns:
+        Content by file name; nothing of it is secret.
+    """
+    return {
+        UNIT: _UNIT.format(install=enrolment.install),
+        ENROLMENT: enrolment.render(),
+        PAGE: _PAGE.format(
+            install=enrolment.install,
+            app=app,
+            namespace=enrolment.namespace,
+            temporal=enrolment.temporal,
+            releases=enrolment.releases,
+            store=_where(enrolment),
+            unit=UNIT,
+            enrolment=ENROLMENT,
+        ),
+    }
+
+
+def _where(enrolment: Enrolment) -> str:
+    """Where the store is, for a person."""
+    if enrolment.store is None:
+        return "the worker's store, `/var/lib/exclave/store`"
+    return f"`{enrolment.store}`, and on the machine while a tool works with them"
+
+
+_UNIT = """\
+# The install worker of {install}. See README.md beside this file.
+[Unit]
+Description=Exclave install worker of {install}
+Wants=network-online.target
+After=network-online.target
+# It may be away for as long as it takes: never give up starting it.
+StartLimitIntervalSec=0
+
+[Service]
+Type=exec
+ExecStart=/opt/exclave/bin/exclave-worker /etc/exclave/enrolment.toml
+WorkingDirectory=/var/lib/exclave
+StateDirectory=exclave
+StateDirectoryMode=0700
+UMask=0077
+User=exclave
+Group=exclave
+
+# A worker may die at any time; its tools may not. Only the worker itself is signalled: a Terraform
+# in the middle of an apply goes on, and the next worker attaches to it.
+KillMode=process
+# For the same reason the kernel's out-of-memory killer must not end everything at once.
+OOMPolicy=continue
+Restart=always
+RestartSec=2
+# Draining lets running tools finish, and the longest may take an hour.
+TimeoutStopSec=4000
+
+NoNewPrivileges=yes
+PrivateTmp=yes
+ProtectSystem=strict
+ProtectHome=yes
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectControlGroups=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+_PAGE = """\
+# The install worker of {install}
+
+This folder is all that the vendor of **{app}** asks you to put on one machine of yours. Read it
+before you apply it; there is nothing else, and no secret in it.
+
+| file | what it is |
+|---|---|
+| `{unit}` | runs the worker as a user of its own, without privileges |
+| `{enrolment}` | which install it serves, and the two addresses that it dials |
+| `README.md` | this page |
+
+## What it grants
+
+- The worker makes **outward connections only**, to two addresses; nothing listens on your side:
+  - `{temporal}`: its tasks (namespace `{namespace}`, its own queue `install.{install}` alone)
+  - `{releases}`: the vendor's releases, by digest, read-only
+- It runs Terraform and the app's action scripts **as the user `exclave` of this machine**, with the
+  cloud permissions that you give to that machine or user, and no others. Give it a role of its own.
+- Every change is **planned first**. A plan with changes waits until somebody approves exactly that
+  plan, by its digest. The worker computes the digest again before it applies anything.
+
+## What it does not grant
+
+- Nobody can log in to this machine, or reach it, through the worker.
+- Terraform's state, plans, rendered variables, logs and sensitive inputs stay with you: in
+  {store}. To the vendor go: digests and
+  counts of plans, plan views without what is sensitive, outputs that are not sensitive, and error
+  messages with secrets masked.
+- Sensitive inputs are set here, by you: `exclave worker set-input NAME --enrolment
+  /etc/exclave/enrolment.toml --data /var/lib/exclave`.
+
+What the tools do with the permissions of this machine is the app's own business: its Terraform
+modules and scripts are in the release, which you can pull by its digest and read. They run as the
+same user as the worker, so a script of the vendor's can read this install's store.
+
+## Apply it
+
+As root, with Exclave installed in `/opt/exclave` (a Python environment with `exclave` in it) and
+`terraform` on the PATH:
+
+    useradd --system --home-dir /var/lib/exclave --shell /usr/sbin/nologin exclave
+    install -D -m 0644 {enrolment} /etc/exclave/enrolment.toml
+    install -m 0644 {unit} /etc/systemd/system/{unit}
+    systemctl daemon-reload
+    systemctl enable --now {unit}
+    journalctl --unit {unit} --follow
+
+It says `Working on the queue install.{install}` once it is connected, and until then which address
+it waits for, and why.
+
+## Take it back
+
+    systemctl disable --now {unit}
+
+From then on nothing of the vendor's runs here; a tool that is running finishes first. Have the
+install deprovisioned before, or what was deployed stays where it is. The store is yours to delete:
+without it nobody knows any more what Terraform has made.
+"""

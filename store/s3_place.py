@@ -1,0 +1,72 @@
+"""Where a store lies in S3: written as `s3://bucket/prefix`, and passed on as plain words."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from store.interface import BadKey, check_key
+
+_URL: Final = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(?P<prefix>.*))?")
+
+
+@dataclass(frozen=True)
+class S3Place:
+    """A bucket and what the store's objects in it begin with."""
+
+    bucket: str
+    prefix: str = ""
+    """Segments of a key, without a `/` at the end; empty for the whole bucket."""
+    region: str = ""
+    """Empty: what the machine's AWS settings say."""
+    endpoint: str = ""
+    """URL of an S3-compatible store; empty for AWS."""
+
+    @staticmethod
+    def parse(url: str, *, region: str = "", endpoint: str = "") -> "S3Place":
+        """The place that `s3://bucket/prefix` names; raises ValueError."""
+        match = _URL.fullmatch(url)
+        if match is None:
+            raise ValueError(
+                f"{url!r} names no bucket; write s3://BUCKET or s3://BUCKET/PREFIX, the bucket "
+                "with 3 to 63 lower case letters, digits, dots and dashes"
+            )
+        prefix = (match["prefix"] or "").removesuffix("/")
+        try:
+            return S3Place(match["bucket"], prefix and check_key(prefix), region, endpoint)
+        except BadKey as error:
+            raise ValueError(
+                f"what follows the bucket in {url!r} cannot be used: {error}"
+            ) from error
+
+    @staticmethod
+    def of(description: Mapping[str, str]) -> "S3Place":
+        """The place that `describe` gave."""
+        return S3Place(
+            description["bucket"],
+            description.get("prefix", ""),
+            description.get("region", ""),
+            description.get("endpoint", ""),
+        )
+
+    def describe(self) -> dict[str, str]:
+        """Plain words for another process. No credentials: each process finds them by itself."""
+        words = {
+            "bucket": self.bucket,
+            "prefix": self.prefix,
+            "region": self.region,
+            "endpoint": self.endpoint,
+        }
+        return {name: word for name, word in words.items() if word}
+
+    def object_key(self, key: str) -> str:
+        """The key in the bucket of a key (or a prefix of keys) of the store."""
+        return f"{self.prefix}/{key}" if self.prefix else key
+
+    def store_key(self, object_key: str) -> str:
+        """The key of the store that an object of the bucket lies under."""
+        return object_key.removeprefix(f"{self.prefix}/") if self.prefix else object_key
+
+    def __str__(self) -> str:
+        url = f"s3://{self.bucket}/{self.prefix}" if self.prefix else f"s3://{self.bucket}"
+        return f"{url} at {self.endpoint}" if self.endpoint else url

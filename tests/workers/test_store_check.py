@@ -1,0 +1,103 @@
+"""A worker waits for its store before it takes work, and says what it waits for."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from s3_faults import Way, refused, way_to
+from s3_server import S3Server
+
+from stacks.enrolment import Enrolment
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture
+def way(s3_server: S3Server) -> Iterator[Way]:
+    with way_to(s3_server.endpoint) as way:
+        yield way
+
+
+class Worker:
+    """A real worker, whose control plane is away: of its life, only the beginning is seen."""
+
+    def __init__(self, folder: Path, enrolment: Enrolment) -> None:
+        file = folder / "acme.toml"
+        file.write_text(enrolment.render())
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "workers.install", str(file), "--data", str(folder / "data")],
+            cwd=ROOT,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+
+    def says(self, words: str) -> str:
+        """The next line with the words."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if words in line:
+                return line
+        raise AssertionError(f"the worker ended without a word of {words!r}")
+
+    def leave(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        with self.process:
+            return self.process.wait(30)
+
+
+@pytest.fixture
+def enrolment(s3_server: S3Server, s3_environment: None, way: Way) -> Enrolment:
+    return Enrolment.of(
+        install="acme",
+        namespace="dev",
+        temporal="127.0.0.1:1",
+        releases="http://127.0.0.1:1",
+        store=f"s3://{s3_server.make_bucket()}/acme",
+        store_endpoint=way.endpoint,
+    )
+
+
+def test_a_store_that_cannot_be_used_is_waited_for(
+    tmp_path: Path, enrolment: Enrolment, way: Way
+) -> None:
+    way.look = lambda request: refused(403, "AccessDenied")
+    worker = Worker(tmp_path, enrolment)
+    told = worker.says("No work is taken")
+    assert f"the store {enrolment.store} at {way.endpoint} cannot be used" in told
+    assert "s3:PutObject" in told
+    assert "Trying again in 1 s" in told
+    way.look = lambda request: None
+    worker.says("Waiting for the control plane")
+    assert worker.leave() == 0
+
+
+def test_a_worker_whose_store_keeps_silent_leaves_at_once(
+    tmp_path: Path, enrolment: Enrolment
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        worker = Worker(tmp_path, enrolment.model_copy(update={"store_endpoint": endpoint}))
+        connection, _ = silent.accept()
+        with connection:
+            assert worker.leave() == 0, "and not after the minute that the store is waited for"
+
+
+def test_a_folder_that_cannot_be_used_is_waited_for(tmp_path: Path) -> None:
+    plain = Enrolment.of(
+        install="acme", namespace="dev", temporal="127.0.0.1:1", releases="http://127.0.0.1:1"
+    )
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "store").write_text("in the way")
+    worker = Worker(tmp_path, plain)
+    worker.says("No work is taken: the store in")
+    (tmp_path / "data" / "store").unlink()
+    worker.says("Waiting for the control plane")
+    assert worker.leave() == 0

@@ -1,0 +1,32 @@
+"""Waits for the install's store before any work is taken, and says what it waits for."""
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from store.checking import check_store
+from store.interface import Store, StoreUnavailable
+
+_FIRST_PAUSE_SECONDS: Final = 1.0
+_LONGEST_PAUSE_SECONDS: Final = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+async def usable(store: Store) -> None:
+    """Return once the store can be used, however long that takes."""
+    # Not the loop's own threads: those are waited for at the end, and a store that does not answer
+    # would keep the worker from leaving.
+    threads = ThreadPoolExecutor(1, thread_name_prefix="store-check")
+    pause = _FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            await asyncio.get_running_loop().run_in_executor(threads, check_store, store)
+        except StoreUnavailable as error:
+            _log.warning("No work is taken: %s. Trying again in %.0f s.", error, pause)
+        else:
+            threads.shutdown(wait=False)
+            return
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
