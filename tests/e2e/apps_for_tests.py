@@ -27,6 +27,7 @@ def write_app(
     components: list[Component],
     inputs: str = "",
     actions: dict[str, str] | None = None,
+    sandbox: Component | None = None,
 ) -> Path:
     """Write a config folder; `lines` names the file that every provisioner writes to."""
     (folder / "components").mkdir(parents=True)
@@ -37,6 +38,8 @@ def write_app(
     )
     for component in components:
         _write_component(folder, component)
+    if sandbox is not None:
+        _write_sandbox(folder, sandbox)
     for name, toml in (actions or {}).items():
         (folder / "actions").mkdir(exist_ok=True)
         (folder / "actions" / f"{name}.toml").write_text(f'name = "{name}"\n{toml}')
@@ -44,16 +47,35 @@ def write_app(
 
 
 def _write_component(folder: Path, one: Component) -> None:
-    variables = {
+    (folder / "components" / f"{one.name}.toml").write_text(
+        f'type = "terraform_module"\nname = "{one.name}"\n{_module_keys(one)}'
+    )
+    _write_module(folder, one)
+
+
+def _write_sandbox(folder: Path, one: Component) -> None:
+    (folder / "sandbox.toml").write_text(_module_keys(one))
+    _write_module(folder, one)
+
+
+def _variables(one: Component) -> dict[str, str]:
+    return {
         "lines": "{{ .nuon.inputs.inputs.lines }}",
         **{f"from_{n}": f"{{{{ .nuon.components.{n}.outputs.id }}}}" for n in one.needs},
         **one.variables,
     }
-    (folder / "components" / f"{one.name}.toml").write_text(
-        f'type = "terraform_module"\nname = "{one.name}"\nterraform_version = "1.5.0"\n'
+
+
+def _module_keys(one: Component) -> str:
+    return (
+        'terraform_version = "1.5.0"\n'
         f'[public_repo]\nrepo = "."\ndirectory = "modules/{one.name}"\n[vars]\n'
-        + "".join(f"{name} = '{value}'\n" for name, value in variables.items())
+        + "".join(f"{name} = '{value}'\n" for name, value in _variables(one).items())
     )
+
+
+def _write_module(folder: Path, one: Component) -> None:
+    variables = _variables(one)
     module = folder / "modules" / one.name
     module.mkdir(parents=True)
     (module / "main.tf").write_text(

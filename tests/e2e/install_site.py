@@ -29,10 +29,11 @@ class Site:
         components: list[Component],
         inputs: str = "",
         actions: dict[str, str] | None = None,
+        sandbox: Component | None = None,
     ) -> str:
         self.builds += 1
         folder = self.folder / f"config-{self.builds}"
-        write_app(folder, components, inputs, actions)
+        write_app(folder, components, inputs, actions, sandbox)
         release = self.release = self.plane.build(self.app, folder, self.builds)
         # Whatever a deploy needs is in the release.
         shutil.rmtree(folder)
@@ -53,11 +54,14 @@ class Site:
         self.plane.update(f"install/{self.install}", "set_inputs", {"values": values})
 
     def deploy(self, release: str) -> str:
-        started = self.plane.update(f"install/{self.install}", "deploy", {"release": release})
-        return str(started["workflow_id"])
+        return self.start("deploy", {"release": release})
 
     def act(self, action: str) -> str:
-        started = self.plane.update(f"install/{self.install}", "act", {"action": action})
+        return self.start("act", {"action": action})
+
+    def start(self, update: str, request: dict[str, object]) -> str:
+        """Start a run by an update on the install; returns its workflow id."""
+        started = self.plane.update(f"install/{self.install}", update, request)
         return str(started["workflow_id"])
 
     def approve_all(self, run: str, count: int) -> list[dict[str, Any]]:

@@ -16,14 +16,20 @@ from wire.arguments import ArgumentCount
 from wire.conversion import data_converter
 from workers.control import SANDBOX, WORKFLOWS
 
-RECORDED = Path(__file__).resolve().parents[1] / "workflows" / "histories"
+RECORDED = Path(__file__).resolve().parents[1] / "workflows" / "histories" / "2"
+"""Raise the number when workflows change: what was recorded before is kept, and must replay."""
 
 LONG = Component("long", resources=2, seconds=4)
 ACTIONS = {
     "good": '[[steps]]\nname = "one"\ncommand = "echo a=b >> $NUON_ACTIONS_OUTPUT_FILEPATH"\n',
     "bad": '[[steps]]\nname = "one"\ncommand = "exit 1"\n',
     "slow": '[[steps]]\nname = "one"\ncommand = "sleep 60"\n',
+    "before": '[[steps]]\nname = "one"\ncommand = "true"\n[[triggers]]\ntype = "pre-provision"\n',
+    "after": '[[steps]]\nname = "one"\ncommand = "true"\n'
+    '[[triggers]]\ntype = "post-deploy-all-components"\n'
+    '[[triggers]]\ntype = "cron"\ncron_schedule = "0 0 1 1 *"\n',
 }
+GROUND = Component("ground")
 
 
 async def test_every_kind_of_history_replays(site: Site, request: pytest.FixtureRequest) -> None:
@@ -47,13 +53,15 @@ async def test_every_kind_of_history_replays(site: Site, request: pytest.Fixture
 def _make_runs(site: Site) -> dict[str, tuple[str, str | None]]:
     """A run of each kind, by the name of its recorded history."""
     plane, install = site.plane, site.install
-    release = site.build([LONG], actions=ACTIONS)
+    release = site.build([LONG], actions=ACTIONS, sandbox=GROUND)
     runs: dict[str, tuple[str, str | None]] = {"build-good": (f"build/{site.app}/1", None)}
     runs["build-failed"] = (_failing_build(plane, site.app), None)
     runs["build-cancelled"] = (_cancelled_build(plane), None)
     site.begin(release)
     runs["install-first-run"] = (f"install/{install}", _current_run(plane, f"install/{install}"))
 
+    runs["provision-denied"] = (_denied_provision(site, release), None)
+    runs["provision-good"] = (_provision(site, release), None)
     runs["deploy-cancelled-in-apply"] = (_cancelled_deploy(site, release), None)
     runs["deploy-denied"] = (_denied_deploy(site, release), None)
     runs["deploy-retried"] = (_retried_deploy(site, release), None)
@@ -64,6 +72,8 @@ def _make_runs(site: Site) -> dict[str, tuple[str, str | None]]:
         runs[name] = (run, None)
     runs["action-cancelled"] = (_cancelled_action(site), None)
     runs["deploy-failed"] = (_failed_deploy(site), None)
+    runs["deploy-rollback"] = (_rolled_back(site), None)
+    runs["deprovision-good"] = (_deprovision(site), None)
     runs["install-failed"] = (_failed_install(site), None)
     runs["install-cancelled"] = (_cancelled_install(site), None)
     runs["unknown"] = (_unknown_type(site), None)
@@ -90,6 +100,36 @@ def _cancelled_build(plane: Plane) -> str:
     plane.start_workflow("Build", run, {"app": "cancelled", "source": "sha256:" + "0" * 64})
     plane.temporal("workflow", "cancel", "--workflow-id", run)
     plane.result(run)
+    return run
+
+
+def _denied_provision(site: Site, release: str) -> str:
+    run = site.start("provision", {"release": release})
+    plan = until(lambda: site.plane.waiting_plans(run), "a plan")[0]
+    site.plane.update(run, "deny", {"digest": plan["digest"]})
+    assert site.result(run)["status"] == "FAILED"
+    return run
+
+
+def _provision(site: Site, release: str) -> str:
+    run = site.start("provision", {"release": release})
+    site.plane.approve_one(run)
+    site.completed(run)
+    return run
+
+
+def _rolled_back(site: Site) -> str:
+    """From the half of a release that failed; its component is what it was before."""
+    run = site.start("rollback", {"inputs": True})
+    site.plane.approve_one(run)
+    site.completed(run)
+    return run
+
+
+def _deprovision(site: Site) -> str:
+    run = site.start("deprovision", {})
+    site.approve_all(run, 2)
+    assert set(site.outcomes(run).values()) == {"torn down"}
     return run
 
 
@@ -125,7 +165,9 @@ def _retried_deploy(site: Site, release: str) -> str:
 
 def _failed_deploy(site: Site) -> str:
     """The tool fails, and so does the deploy."""
-    run = site.deploy(site.build([replace(LONG, version="2", fails=True)], actions=ACTIONS))
+    run = site.deploy(
+        site.build([replace(LONG, version="2", fails=True)], actions=ACTIONS, sandbox=GROUND)
+    )
     site.plane.approve_one(run)
     assert "EngineFailed" in str(site.result(run))
     return run
@@ -182,7 +224,7 @@ def _wait_for_another_run(site: Site, first: str | None) -> None:
 
 
 def _record(name: str, history: WorkflowHistory) -> None:
-    RECORDED.mkdir(exist_ok=True)
+    RECORDED.mkdir(exist_ok=True, parents=True)
     told = _without_stacks(history.to_json_dict())
     content = json.dumps({"id": history.workflow_id, "history": told})
     (RECORDED / f"{name}.json.gz").write_bytes(gzip.compress(content.encode(), mtime=0))

@@ -17,7 +17,9 @@ from wire.arguments import ArgumentCount
 from wire.conversion import data_converter
 from workers.control import SANDBOX, WORKFLOWS
 
-RECORDED = sorted((Path(__file__).parent / "histories").glob("*.json.gz"))
+HISTORIES = Path(__file__).parent / "histories"
+RECORDED = sorted(HISTORIES.glob("*/*.json.gz"))
+"""By the generation that recorded them: what is open while a newer one is rolled out."""
 
 KINDS = {
     *("build-good", "build-failed", "build-cancelled"),
@@ -25,14 +27,21 @@ KINDS = {
     *("deploy-good", "deploy-denied", "deploy-cancelled-in-apply", "deploy-retried"),
     *("deploy-failed", "unknown"),
     *("action-good", "action-failed", "action-cancelled"),
+    *("provision-good", "provision-denied", "deploy-rollback", "deprovision-good"),
 }
+"""Of the newest generation."""
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.name.removesuffix('.json.gz')}"
 
 
 def test_every_kind_is_recorded() -> None:
-    assert {path.name.removesuffix(".json.gz") for path in RECORDED} == KINDS
+    newest = max(HISTORIES.iterdir(), key=lambda folder: int(folder.name))
+    assert {path.name.removesuffix(".json.gz") for path in newest.iterdir()} == KINDS
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name.removesuffix(".json.gz"))
+@pytest.mark.parametrize("path", RECORDED, ids=_name)
 async def test_a_recorded_history_replays(path: Path) -> None:
     recorded = json.loads(gzip.decompress(path.read_bytes()))
     replayer = Replayer(
