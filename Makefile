@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock clean check test fast bench
+.PHONY: help setup lock clean demo check test fast kill bench
 
 help: ## List these commands
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -30,6 +30,9 @@ $(STAMP): requirements/dev.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 	@echo "Ready. The commands are in $(BIN): . $(BIN)/activate"
+
+demo: setup ## Take the example app through an install's whole life (ARGS=--once to end with it)
+	@exec $(BIN)/exclave demo $(ARGS)
 
 lock: ## Resolve the dependencies of pyproject.toml anew into requirements/ (needs uv)
 	@command -v $(UV) >/dev/null || { \
@@ -57,6 +60,15 @@ test: setup check ## Everything: the checks, then all tests (needs terraform)
 
 fast: setup ## The tests that start no processes; under a minute
 	$(BIN)/python -m pytest -m "not e2e and not process" -n auto
+
+kill: setup ## Tell the demo's story under random kill -9, RUNS times (RUNS=3); ends at the first that fails
+	@for run in $$(seq $(RUNS)); do \
+		echo "run $$run of $(RUNS)"; \
+		$(BIN)/python tests/e2e/random_kills.py > .exclave-kill.log 2>&1 \
+			|| { cat .exclave-kill.log; exit 1; }; \
+		grep -E '^(seed|[0-9]+ kills)' .exclave-kill.log; done; rm -f .exclave-kill.log
+
+RUNS ?= 3
 
 bench: setup ## Measure; the numbers are printed
 	$(BIN)/python -m bench

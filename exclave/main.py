@@ -1,25 +1,119 @@
-"""The `exclave` command. Exit status: 0 done, 1 refused or failed, 2 wrong usage."""
+"""The `exclave` command: which commands there are; a command's module is read once it is called.
+
+So `exclave --help` answers at once, and no command pays for what another one needs.
+"""
+
+import importlib
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from exclave.dev.command import dev
-from exclave.enrolment import enrolment
-from exclave.upload import upload
-from exclave.worker import worker
+from exclave.exits import MEANINGS, Exit
+
+_RELEASES = "Releases"
+_INSTALLS = "Installs"
+_LOOKING = "Looking"
+_MACHINES = "Machines"
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """A command as the list of all shows it, and where it is."""
+
+    name: str
+    where: str
+    """`module:function`, or `module:group`."""
+    help: str
+    panel: str
+
+
+COMMANDS = (
+    _Listed("build", "commands.build:build", "Make a release of an app config.", _RELEASES),
+    _Listed("upload", "commands.upload:upload", "Send an app config for a build.", _RELEASES),
+    _Listed("install", "commands.install:install", "Create an install, and its stack.", _INSTALLS),
+    _Listed("set-inputs", "commands.inputs:set_inputs", "Set inputs of an install.", _INSTALLS),
+    _Listed("provision", "commands.changes:provision", "Bring a release's sandbox.", _INSTALLS),
+    _Listed("deploy", "commands.changes:deploy", "Deploy a release.", _INSTALLS),
+    _Listed("plan", "commands.decisions:plan", "Show the plans that wait.", _INSTALLS),
+    _Listed("approve", "commands.decisions:approve", "Approve a plan that waits.", _INSTALLS),
+    _Listed("deny", "commands.decisions:deny", "Deny a plan that waits.", _INSTALLS),
+    _Listed("action", "commands.actions:action", "Run an action.", _INSTALLS),
+    _Listed("rollback", "commands.changes:rollback", "Go back to an older release.", _INSTALLS),
+    _Listed("deprovision", "commands.changes:deprovision", "Tear everything down.", _INSTALLS),
+    _Listed("status", "commands.status:status", "What runs where, and what waits.", _LOOKING),
+    _Listed("follow", "commands.follow:follow", "Follow a run to its end.", _LOOKING),
+    _Listed("logs", "commands.logs:logs", "Print what a run's tools printed.", _LOOKING),
+    _Listed("demo", "demo.command:demo", "See an install's whole life, for real.", _MACHINES),
+    _Listed("dev", "dev.command:dev", "Run the development control plane.", _MACHINES),
+    _Listed("worker", "worker:worker", "What only the customer may do.", _MACHINES),
+)
+
+
+class Commands(TyperGroup):
+    """The group of all commands, each of which stands in for its module until it is called."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for listed in COMMANDS:
+            stand_in = TyperCommand(listed.name, help=listed.help, rich_help_panel=listed.panel)
+            self.add_command(stand_in)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that was typed, in place of its stand-in."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, _load(next(one for one in COMMANDS if one.name == name)), rest
+
+
+def _load(listed: _Listed) -> Any:
+    module, _, name = listed.where.partition(":")
+    found = getattr(importlib.import_module(f"exclave.{module}"), name)
+    if isinstance(found, typer.Typer):
+        return typer.main.get_command(found)
+    alone = typer.Typer(
+        add_completion=False, pretty_exceptions_show_locals=False, rich_markup_mode="markdown"
+    )
+    alone.command(listed.name)(found)
+    return typer.main.get_command(alone)
+
+
+_STATUSES = "  \n".join(f"{int(status)}: {meaning}" for status, meaning in MEANINGS.items())
 
 app = typer.Typer(
     name="exclave",
-    help="Run a vendor's app in its customers' own cloud accounts.",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_show_locals=False,
+    rich_markup_mode="markdown",
 )
-app.command()(dev)
-app.command()(upload)
-app.command()(enrolment)
-app.add_typer(worker, name="worker")
 
 
-def main() -> None:
-    """Run the command."""
-    app()
+@app.callback(
+    help="Run a vendor's app in its customers' own cloud accounts.\n\n"
+    "Whatever a command starts is a Temporal workflow, and could also be started with the "
+    "`temporal` CLI. Where Temporal is, say `TEMPORAL_ADDRESS` and `TEMPORAL_NAMESPACE`, or "
+    "`temporal.toml`; else it is where `exclave dev` has it.\n\n"
+    f"Exit statuses:\n\n{_STATUSES}"
+)
+def _group() -> None:
+    """Keep it a group."""
+
+
+def main() -> NoReturn:
+    """Run the command, and leave with its exit status."""
+    status: object = Exit.DONE
+    try:
+        app()
+    except SystemExit as end:
+        status = end.code
+    # Somebody who reads no more is no failure.
+    with suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    # Interpreter shutdown crashed in the SDK's native threads on 3.11; there is nothing left to do.
+    os._exit(status if isinstance(status, int) else Exit.FAILED)

@@ -386,7 +386,8 @@ class Install:
         if turns is None:
             return
         worker = (
-            f"seen {self._worker.seen} on {self._worker.description.host}"
+            f"seen {self._worker.seen[:19].replace('T', ' ')} UTC on "
+            f"{self._worker.description.host}"
             if self._worker
             else "**has not connected yet**"
         )

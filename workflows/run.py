@@ -245,9 +245,16 @@ class InstallRun:
             self._shown = now
             show(status=now[0], component=now[1])
 
+    def _title(self) -> str:
+        """What the run is about, and what it does as a whole."""
+        app = f"{self._state.grant.app} on " if self._state else ""
+        target = self._learnt.target
+        release = f", release `{target[:19]}`" if target else ""
+        return f"**{self.working.capitalize()}** {app}{self._install}{release}: {self._doing}"
+
     def _show_details(self) -> None:
         workflow.set_current_details(
-            _details(self._state, self._decisions, self._doing, self._turn.is_wanted)
+            _details(self._title(), self._state, self._decisions, self._turn.is_wanted)
         )
 
 
@@ -266,15 +273,12 @@ def _away(install: str, state: DeployState | None) -> Unreachable:
 
 
 def _details(
-    state: DeployState | None, decisions: Sequence[Decision], doing: str, waits_for_turn: bool
+    title: str, state: DeployState | None, decisions: Sequence[Decision], waits_for_turn: bool
 ) -> str:
-    """What the Temporal UI shows of the run: what waits first, then a line for each part."""
+    """What the Temporal UI shows of the run: its title, what waits, then a line for each part."""
     if state is None:
-        return (
-            "**Waits for its turn**: another run changes the install."
-            if waits_for_turn
-            else ("Starting.")
-        )
+        waits = "\n\nIt **waits for its turn**: another run changes the install."
+        return title + (waits if waits_for_turn else "")
     waiting = state.approvals.waiting()
     lines = [
         f"- **{part_shown(plan.component)}** waits for an approval: `{plan.digest}` "
@@ -294,4 +298,4 @@ def _details(
     begun = {*state.running, *state.outcomes}
     later = [part_shown(one.component) for one in decisions if one.component not in begun]
     lines += [f"- later: {', '.join(later)}"] if later else []
-    return "\n".join([f"**{doing[:1].upper()}{doing[1:]}**", "", *lines])
+    return "\n".join([title, "", *lines])

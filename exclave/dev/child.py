@@ -8,11 +8,11 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import BinaryIO
 
 from exclave.dev.data import PidFile
-from exclave.dev.programs import ROOT, Program
+from exclave.dev.programs import Program
 from workers.readiness import READY_LINE, READY_VARIABLE
 
 READY_SECONDS = 60.0
@@ -104,15 +104,17 @@ class Child:
             await self._serves(_said_so(pipe))
 
     async def _execute(self, descriptors: tuple[int, ...], environment: dict[str, str]) -> None:
-        self._process = await asyncio.create_subprocess_exec(
-            *self.program.argv,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL if self.program.quiet else None,
-            pass_fds=descriptors,
-            env=environment,
-            cwd=ROOT,
-            start_new_session=True,
-        )
+        with _output(self.program) as (stdout, stderr):
+            self._process = await asyncio.create_subprocess_exec(
+                *self.program.argv,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                pass_fds=descriptors,
+                env=environment,
+                cwd=self.program.folder,
+                start_new_session=True,
+            )
         self._pids.add(self.program.name, self._process.pid)
 
     async def _serves(self, ready: Coroutine[None, None, None]) -> None:
@@ -178,6 +180,16 @@ class Child:
             if self._process is not None:
                 self._process.kill()
             await self._ended()
+
+
+@contextlib.contextmanager
+def _output(program: Program) -> Iterator[tuple[int | None, int | None]]:
+    """Where its standard output and error go."""
+    if program.log is None:
+        yield asyncio.subprocess.DEVNULL if program.quiet else None, None
+        return
+    with program.log.open("ab") as log:
+        yield log.fileno(), log.fileno()
 
 
 def _pipe() -> tuple[BinaryIO, int]:

@@ -10,7 +10,7 @@ import typer
 from exclave.dev.child import FailedToStart
 from exclave.dev.data import DataFolderInUse, PidFile, hold
 from exclave.dev.declaration import Declaration, DeclarationError, read_declaration
-from exclave.dev.plane import ControlPlane
+from exclave.dev.plane import ControlPlane, introduction
 from exclave.dev.ports import PortTaken, check_ports
 
 DEFAULT_FILE = Path("temporal-dev.yaml")
@@ -55,4 +55,14 @@ def say(text: str) -> None:
 
 
 async def _run(declaration: Declaration, pids: PidFile, lock: int) -> None:
-    await ControlPlane(declaration, pids, lock, say).run()
+    plane = ControlPlane(declaration, pids, lock, say)
+    introducing = asyncio.create_task(_introduced(plane, declaration))
+    try:
+        await plane.run()
+    finally:
+        introducing.cancel()
+
+
+async def _introduced(plane: ControlPlane, declaration: Declaration) -> None:
+    await plane.up.wait()
+    say(introduction(declaration))

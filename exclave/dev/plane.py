@@ -8,11 +8,13 @@ when starting fails half-way.
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
 
-from exclave.dev.child import Child
+from exclave.dev.child import Child, FailedToStart
 from exclave.dev.data import PidFile
 from exclave.dev.declaration import Declaration
-from exclave.dev.programs import registry, temporal_server, workers
+from exclave.dev.programs import Program, registry, temporal_server, workers
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP)
 
@@ -21,7 +23,12 @@ class ControlPlane:
     """Temporal, the registry and the workers, and what a person's signals mean to them."""
 
     def __init__(
-        self, declaration: Declaration, pids: PidFile, lock: int, say: Callable[[str], None]
+        self,
+        declaration: Declaration,
+        pids: PidFile,
+        lock: int,
+        say: Callable[[str], None],
+        logs: Path | None = None,
     ) -> None:
         """Prepare; nothing is started yet.
 
@@ -30,15 +37,24 @@ class ControlPlane:
             pids: Where pids are recorded.
             lock: The data folder's lock, which every process inherits.
             say: Tells a person one line.
+            logs: A folder for the log of each process; without one they share the command's output.
         """
+
+        def child(program: Program) -> Child:
+            log = logs / f"{program.name}.log" if logs else None
+            return Child(replace(program, log=log), pids, lock, say)
+
         self._declaration = declaration
         self._pids = pids
+        self._lock = lock
         self._say = say
         self._signals = 0
         self._stop = asyncio.Event()
-        self._temporal = Child(temporal_server(declaration), pids, lock, say)
-        self._registry = Child(registry(declaration), pids, lock, say)
-        self._workers = [Child(program, pids, lock, say) for program in workers(declaration)]
+        self._temporal = child(temporal_server(declaration))
+        self._registry = child(registry(declaration))
+        self._workers = [child(program) for program in workers(declaration)]
+        self.up = asyncio.Event()
+        """Set once everything serves."""
 
     async def run(self) -> None:
         """Bring everything up, keep it up until a signal comes, and leave no process.
@@ -63,6 +79,23 @@ class ControlPlane:
             for number in SIGNALS:
                 loop.remove_signal_handler(number)
 
+    async def add_worker(self, program: Program) -> None:
+        """Start one more worker, which is watched and drained like the others.
+
+        One that cannot be brought up is told, and started again like one that has died.
+        """
+        child = Child(program, self._pids, self._lock, self._say)
+        self._workers.append(child)
+        try:
+            await child.start()
+        except FailedToStart as error:
+            self._say(str(error))
+        child.keep()
+
+    def stop(self) -> None:
+        """Drain and end, as the first signal does."""
+        self._stop.set()
+
     @property
     def _children(self) -> list[Child]:
         return [self._temporal, self._registry, *self._workers]
@@ -71,7 +104,7 @@ class ControlPlane:
         await _all([self._temporal.start(), self._registry.start()])
         await _all(child.start() for child in self._workers)
         keeping = [child.keep() for child in self._children]
-        self._say(introduction(self._declaration))
+        self.up.set()
         # Ends only by a bug in the keeping, which must not pass in silence.
         await asyncio.gather(*keeping)
 

@@ -31,6 +31,10 @@ class Program:
     """It may be running tools that want to finish: it is never killed, only waited for."""
     quiet: bool = False
     """Its standard output only repeats what `exclave dev` says itself."""
+    log: Path | None = None
+    """A file that its output is appended to; without one it goes where the command's own goes."""
+    folder: Path = ROOT
+    """The folder that it runs in."""
 
 
 def temporal_server(declaration: Declaration) -> Program:
@@ -77,7 +81,12 @@ def workers(declaration: Declaration) -> list[Program]:
         *("--address", str(declaration.temporal.address)),
         *("--namespace", declaration.namespace),
     )
-    control = (*temporal, "--releases", f"http://{declaration.registry.pull}")
+    control = (
+        *temporal,
+        *("--releases", f"http://{declaration.registry.pull}"),
+        *("--worker-temporal", str(declaration.temporal.address)),
+        *("--worker-releases", f"http://{declaration.registry.pull}"),
+    )
     build = (*temporal, "--registry", f"http://{declaration.registry.push}")
     return [
         *(

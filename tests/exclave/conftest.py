@@ -1,16 +1,19 @@
-"""A declaration on free ports, and small processes that stand in for the real ones."""
+"""A declaration on free ports, a registry, and small processes that stand in for real ones."""
 
 import asyncio
 import os
 import socket
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from exclave.dev.programs import Program
+
+ROOT = Path(__file__).parents[2]
 
 STAND_IN = """
 import os, signal, sys
@@ -82,6 +85,28 @@ def free_ports() -> list[int]:
             probe.bind(("127.0.0.1", 0))
             ports.append(probe.getsockname()[1])
         return ports
+
+
+@pytest.fixture
+def registry(tmp_path: Path, free_ports: list[int]) -> Iterator[dict[str, str]]:
+    """The real registry process, by its push and its pull URL."""
+    push, pull = (f"127.0.0.1:{port}" for port in free_ports[:2])
+    read_end, write_end = os.pipe()
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "workers.registry"),
+            *("--layout", str(tmp_path / "registry"), "--push", push, "--pull", pull),
+        ],
+        cwd=ROOT,
+        pass_fds=(write_end,),
+        env={**os.environ, "EXCLAVE_READY_FD": str(write_end)},
+    )
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as ready:
+        assert ready.readline() == b"ready\n"
+    yield {"push": f"http://{push}", "pull": f"http://{pull}"}
+    process.terminate()
+    assert process.wait() == 0
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from unittest.mock import Mock
 import pytest
 from temporalio.exceptions import ActivityError, RetryState
 
+from activities.installs.stack import WorkerAddresses
 from contracts.deploys import Inputs
 from contracts.installs import CarriedInstall, Holder, TurnEnd, TurnRequest, WatchRunInput
 from contracts.messages import Nothing, Turn
@@ -123,5 +124,6 @@ def test_looks_leave_slots_for_everything_else(monkeypatch: pytest.MonkeyPatch) 
     """Each takes one of the control worker's for as long as somebody waits for that holder."""
     worker = Mock()
     monkeypatch.setattr(control, "Worker", worker)
-    control.make(Mock(), "http://127.0.0.1:9")
+    addresses = WorkerAddresses("127.0.0.1:9", "http://127.0.0.1:9")
+    control.make(Mock(), "http://127.0.0.1:9", addresses)
     assert worker.call_args.kwargs["max_concurrent_activities"] == 10_000

@@ -1,0 +1,41 @@
+"""`exclave action`: runs an action of an install."""
+
+from typing import Annotated
+
+import typer
+
+from contracts.installs import ActRequest
+from exclave.arguments import DetachOption, DigestOption, InstallArgument
+from exclave.exits import run
+from exclave.output import Output, OutputOption
+from exclave.plane import Plane
+from exclave.runs import begin
+from exclave.screens.outcomes import show_result
+from exclave.watching import Manner, follow_or_leave
+
+
+def action(
+    install: InstallArgument,
+    name: Annotated[str, typer.Argument(metavar="ACTION", help="The action's name.")],
+    release: DigestOption = None,
+    detach: DetachOption = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Run an action, and print the outputs of its steps.
+
+    It is taken from the release that was deployed last, or from the one that is named.
+
+    Example:
+
+        exclave action acme health
+
+        exclave action acme health --output json
+    """
+    run(_action(install, ActRequest(action=name, release=release), output, detach))
+
+
+async def _action(install: str, request: ActRequest, output: Output, detach: bool) -> None:
+    plane = await Plane.reach()
+    started = await begin(plane, install, "act", request)
+    manner = Manner(output, quiet_answer=True, result=show_result)
+    await follow_or_leave(plane, started, manner, detach=detach)

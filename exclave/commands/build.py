@@ -1,0 +1,77 @@
+"""`exclave build`: from the folder of an app config to one release."""
+
+from typing import Annotated
+
+import typer
+
+from contracts.builds import BuildInput
+from contracts.installs import RunStarted
+from exclave.arguments import DetachOption, check_name
+from exclave.exits import Refused, ending, run
+from exclave.output import Output, OutputOption
+from exclave.plane import Plane
+from exclave.screens.outcomes import show_result
+from exclave.screens.terminal import SHORT, Lines
+from exclave.sources import (
+    DEFAULT_REGISTRY,
+    FolderArgument,
+    RegistryOption,
+    check,
+    likely_app,
+    push,
+)
+from exclave.watching import Manner, follow_or_leave
+
+
+def build(
+    folder: FolderArgument,
+    app: Annotated[
+        str | None,
+        typer.Option(
+            "--app",
+            metavar="NAME",
+            help="The app; by default the folder's name.",
+            callback=check_name,
+        ),
+    ] = None,
+    registry: RegistryOption = DEFAULT_REGISTRY,
+    detach: DetachOption = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Make a release of an app config's folder, and print its digest.
+
+    The folder is checked and uploaded, and built by the workflow Build, which is followed to its
+    end. Standard output gets the release's digest alone. The same content is the same release,
+    whenever and wherever it is built.
+
+    Example:
+
+        exclave build examples/shop
+
+        RELEASE=$(exclave build examples/shop)
+
+        exclave build . --app shop --output json
+    """
+    lines = Lines(err=True)
+    with ending():
+        name = app or likely_app(folder)
+        if name is None:
+            raise Refused(f"{folder.resolve().name!r} can be no app's name; name it with --app.")
+        for warning in check(folder):
+            lines(warning)
+        source = push(registry, folder)
+    run(_build(BuildInput(app=name, source=source), detach, output))
+
+
+async def _build(input: BuildInput, detach: bool, output: Output) -> None:
+    plane = await Plane.reach()
+    # The source chooses the id: who builds the same content meanwhile joins that build.
+    workflow_id = f"build/{input.app}/{input.source.removeprefix('sha256:')[:SHORT]}"
+    summary = f"build {input.app} of {input.source[:19]}"
+    started = await plane.start("Build", workflow_id, input, joins=True, summary=summary)
+    run_started = RunStarted(
+        workflow_id=workflow_id,
+        run_id=started.first_execution_run_id or started.result_run_id or "",
+    )
+    manner = Manner(output=output, quiet_answer=True, result=show_result)
+    await follow_or_leave(plane, run_started, manner, detach=detach)

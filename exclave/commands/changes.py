@@ -1,0 +1,148 @@
+"""`exclave provision`, `deploy`, `rollback` and `deprovision`: the runs that change an install."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+import typer
+from pydantic import BaseModel
+
+from contracts.installs import (
+    DeployRequest,
+    DeprovisionRequest,
+    ProvisionRequest,
+    RollbackRequest,
+)
+from exclave.arguments import (
+    DetachOption,
+    InstallArgument,
+    ReleaseArgument,
+    UntilApprovalOption,
+)
+from exclave.exits import run
+from exclave.output import Output, OutputOption
+from exclave.plane import Plane
+from exclave.runs import begin, release_named
+from exclave.watching import Manner, follow_or_leave
+
+
+def provision(
+    install: InstallArgument,
+    release: ReleaseArgument,
+    detach: DetachOption = False,
+    until_approval: UntilApprovalOption = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Prepare the customer's account: bring a release's sandbox, once its plan is approved.
+
+    The run is followed to its end. A plan is shown as soon as it waits; at a terminal you are
+    asked, elsewhere what to type is printed, and the run goes on waiting.
+
+    Example:
+
+        exclave provision acme $RELEASE
+
+        exclave provision acme $RELEASE --until-approval
+    """
+
+    async def request(plane: Plane) -> BaseModel:
+        return ProvisionRequest(release=await release_named(plane, install, release))
+
+    run(_change(install, "provision", request, detach, Manner(output, until_approval)))
+
+
+def deploy(
+    install: InstallArgument,
+    release: ReleaseArgument,
+    detach: DetachOption = False,
+    until_approval: UntilApprovalOption = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Deploy a release: each component that changes, once its plan is approved.
+
+    The run is followed to its end. A plan is shown as soon as it waits; at a terminal you are
+    asked, elsewhere what to type is printed, and the run goes on waiting.
+
+    Example:
+
+        exclave deploy acme $RELEASE
+
+        exclave deploy acme $RELEASE --detach
+
+        exclave deploy acme $RELEASE --output json
+    """
+
+    async def request(plane: Plane) -> BaseModel:
+        return DeployRequest(release=await release_named(plane, install, release))
+
+    run(_change(install, "deploy", request, detach, Manner(output, until_approval)))
+
+
+def rollback(
+    install: InstallArgument,
+    release: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RELEASE]",
+            help="A release that the install has run, or the beginning of its digest; by default "
+            "the one before.",
+        ),
+    ] = None,
+    inputs: Annotated[
+        bool,
+        typer.Option(
+            "--inputs", help="Bring back the inputs that it had then; sensitive ones stay."
+        ),
+    ] = False,
+    detach: DetachOption = False,
+    until_approval: UntilApprovalOption = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Go back to an older release: a deploy of it, with plans and approvals of its own.
+
+    `exclave status INSTALL` lists the releases that the install has run.
+
+    Example:
+
+        exclave rollback acme
+
+        exclave rollback acme 3f2a9c1b --inputs
+    """
+
+    async def request(plane: Plane) -> BaseModel:
+        found = await release_named(plane, install, release) if release else None
+        return RollbackRequest(release=found, inputs=inputs)
+
+    run(_change(install, "rollback", request, detach, Manner(output, until_approval)))
+
+
+def deprovision(
+    install: InstallArgument,
+    detach: DetachOption = False,
+    until_approval: UntilApprovalOption = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Tear everything down, in reverse order and the sandbox last; each plan is asked for.
+
+    Schedules end, and nothing is left in the install's store but its journal.
+
+    Example:
+
+        exclave deprovision acme
+    """
+
+    async def request(plane: Plane) -> BaseModel:
+        return DeprovisionRequest()
+
+    run(_change(install, "deprovision", request, detach, Manner(output, until_approval)))
+
+
+async def _change(
+    install: str,
+    update: str,
+    request: Callable[[Plane], Awaitable[BaseModel]],
+    detach: bool,
+    manner: Manner,
+) -> None:
+    plane = await Plane.reach()
+    started = await begin(plane, install, update, await request(plane))
+    await follow_or_leave(plane, started, manner, detach=detach)

@@ -1,0 +1,135 @@
+"""`exclave plan`, `approve` and `deny`: what waits for a person, and what the person says."""
+
+from typing import Annotated
+
+import typer
+
+from apps.parts import part_shown
+from contracts.deploys import WaitingPlan
+from exclave.arguments import ByOption, ComponentOption, RunArgument
+from exclave.exits import Refused, run
+from exclave.output import Output, OutputOption, print_json
+from exclave.plane import Plane
+from exclave.plans import Decision, by_digest, decide, of_component, view_of, waiting_plans, who
+from exclave.runs import run_that_changes
+from exclave.screens.plans import how_to_decide, show_plan
+from exclave.screens.terminal import Lines
+
+DigestArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="[DIGEST]", help="The plan's digest, or the beginning of it."),
+]
+
+
+def plan(
+    name: RunArgument,
+    component: ComponentOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Show the plans that wait for an approval, each like a diff.
+
+    They are read from the install's worker, a page at a time; nothing sensitive is in them.
+
+    Example:
+
+        exclave plan acme
+
+        exclave plan deploy/acme/7 --component database
+    """
+    run(_plan(name, component, output))
+
+
+def approve(
+    name: RunArgument,
+    digest: DigestArgument = None,
+    component: ComponentOption = None,
+    by: ByOption = "",
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Approve a plan that waits, by its digest: exactly this plan is applied, and no other.
+
+    With --component, whichever plan of the component waits now is approved: look at it first.
+
+    Example:
+
+        exclave approve deploy/acme/7 sha256:…
+
+        exclave approve acme --component database
+    """
+    run(_decide(name, digest, component, Decision(True, by or who()), output))
+
+
+def deny(
+    name: RunArgument,
+    digest: DigestArgument = None,
+    component: ComponentOption = None,
+    reason: Annotated[str, typer.Option("--reason", help="Why, for whoever reads the run.")] = "",
+    by: ByOption = "",
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Deny a plan that waits: its component fails, and what does not depend on it goes on.
+
+    Example:
+
+        exclave deny deploy/acme/7 sha256:… --reason "not before Monday"
+
+        exclave deny acme --component database
+    """
+    run(_decide(name, digest, component, Decision(False, by or who(), reason), output))
+
+
+async def _plan(name: str, component: str | None, output: Output) -> None:
+    plane = await Plane.reach()
+    workflow_id = await run_that_changes(plane, name)
+    views = await _views(plane, workflow_id, component) if workflow_id else []
+    if output is Output.JSON:
+        shown = [{**one.model_dump(mode="json"), "text": text} for one, text in views]
+        print_json({"run": workflow_id, "plans": shown})
+        return
+    lines, hints = Lines(), Lines(err=True)
+    if not views:
+        hints(f"Nothing waits for an approval in {workflow_id or name}.")
+    for one, text in views:
+        show_plan(lines, one, text)
+        for command in how_to_decide(workflow_id or name, one):
+            hints(f"    {command}")
+
+
+async def _views(
+    plane: Plane, workflow_id: str, component: str | None
+) -> list[tuple[WaitingPlan, str]]:
+    plans = await waiting_plans(plane, workflow_id)
+    if component is not None:
+        plans = [of_component(plans, component, workflow_id)]
+    return [(one, await view_of(plane, workflow_id, one)) for one in plans]
+
+
+async def _decide(
+    name: str, digest: str | None, component: str | None, decision: Decision, output: Output
+) -> None:
+    if (digest is None) == (component is None):
+        raise typer.BadParameter("name one plan: by its digest, or by --component")
+    plane = await Plane.reach()
+    workflow_id = await run_that_changes(plane, name)
+    if workflow_id is None:
+        raise Refused(f"Nothing waits for an approval: no run changes {name} now.")
+    found = _chosen(await waiting_plans(plane, workflow_id), digest, component, workflow_id)
+    await decide(plane, workflow_id, found.digest, decision)
+    if output is Output.JSON:
+        how = "approved" if decision.approved else "denied"
+        print_json({"run": workflow_id, "decision": how, **found.model_dump(mode="json")})
+        return
+    how = "Approved" if decision.approved else "Denied"
+    Lines(err=True)(
+        f"{how}: {part_shown(found.component)} in {workflow_id} ({found.changes}), {found.digest}"
+    )
+
+
+def _chosen(
+    plans: list[WaitingPlan], digest: str | None, component: str | None, workflow_id: str
+) -> WaitingPlan:
+    if component is not None:
+        return of_component(plans, component, workflow_id)
+    if digest is None:
+        raise Refused("Name one plan.")
+    return by_digest(plans, digest, workflow_id)

@@ -1,0 +1,30 @@
+"""`exclave follow`: a run that was started before, from wherever it is to its end."""
+
+from exclave.arguments import RunArgument, UntilApprovalOption
+from exclave.exits import run
+from exclave.output import Output, OutputOption
+from exclave.plane import Plane
+from exclave.runs import run_named
+from exclave.screens.outcomes import show_result
+from exclave.watching import Manner, watch
+
+
+def follow(
+    name: RunArgument,
+    until_approval: UntilApprovalOption = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Follow a run to its end, as the command that started it does.
+
+    Example:
+
+        exclave follow deploy/acme/7
+
+        exclave follow acme --until-approval
+    """
+    run(_follow(name, Manner(output, until_approval, result=show_result)))
+
+
+async def _follow(name: str, manner: Manner) -> None:
+    plane = await Plane.reach()
+    await watch(plane, await run_named(plane, name), "", manner)

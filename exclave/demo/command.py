@@ -1,0 +1,104 @@
+"""`exclave demo`: sets the stage, tells the story, and stays up for a look around."""
+
+import asyncio
+from pathlib import Path
+from time import monotonic
+from typing import Annotated
+
+import typer
+
+from exclave.demo.cast import Cast, StoryFailed
+from exclave.demo.stage import Stage, control_plane, empty_stage, install_worker
+from exclave.demo.story import APP, INSTALL, Story
+from exclave.dev.child import FailedToStart
+from exclave.dev.data import DataFolderInUse
+from exclave.dev.declaration import DeclarationError
+from exclave.dev.plane import ControlPlane
+from exclave.exits import CommandEnded, Exit, Refused, run
+from exclave.plane import Plane
+from exclave.screens.terminal import Lines
+from wire.connection import TemporalAddress, connect_once
+
+
+def demo(
+    once: Annotated[
+        bool, typer.Option("--once", help="End when the story is told, instead of staying up.")
+    ] = False,
+    folder: Annotated[
+        Path, typer.Option("--folder", help="Where everything of the story lies; emptied first.")
+    ] = Path(".exclave/demo"),
+) -> None:
+    """Take the example app through the whole life of an install, with real engines.
+
+    A control plane of its own is brought up, and the machine of one customer. Afterwards all of it
+    stays up, so that you can look around; Ctrl-C ends it and leaves no process.
+
+    Example:
+
+        exclave demo
+
+        exclave demo --once
+    """
+    run(_demo(folder, once))
+
+
+async def _demo(folder: Path, once: bool) -> None:
+    lines = Lines()
+    began = monotonic()
+    try:
+        with empty_stage(folder) as (stage, pids, lock):
+            lines(f"Bringing up a control plane; logs are in {stage.logs}.")
+            async with control_plane(stage, pids, lock, lines) as (plane, running):
+                lines(f"Watch it in the Temporal UI: {stage.ui}")
+                await _tell(stage, plane, running, lines)
+                lines(f"\nThat was the whole story, in {monotonic() - began:.0f} s.")
+                if not once:
+                    lines(_closing(stage))
+                    await running
+    except (DataFolderInUse, DeclarationError, FailedToStart, StoryFailed, OSError) as error:
+        raise Refused(str(error)) from error
+    lines("Everything has ended.")
+
+
+async def _tell(
+    stage: Stage, plane: ControlPlane, running: "asyncio.Task[None]", lines: Lines
+) -> None:
+    """Tell the story, as long as the control plane is up."""
+    telling = asyncio.create_task(_story(stage, plane, lines))
+    await asyncio.wait({telling, running}, return_when=asyncio.FIRST_COMPLETED)
+    if not telling.done():
+        telling.cancel()
+        await asyncio.gather(telling, return_exceptions=True)
+        running.result()
+        raise CommandEnded(Exit.INTERRUPTED, "The story was ended before it was told.")
+    telling.result()
+
+
+async def _story(stage: Stage, control: ControlPlane, lines: Lines) -> None:
+    where = TemporalAddress(str(stage.declaration.temporal.address), stage.declaration.namespace)
+    plane = Plane(where, await connect_once(where))
+    cast = Cast(plane, f"http://{stage.declaration.registry.push}", lines)
+
+    async def start_worker(stack: Path) -> None:
+        await control.add_worker(install_worker(stage, INSTALL, stack))
+
+    await Story(stage, cast, lines, start_worker).tell()
+
+
+def _closing(stage: Stage) -> str:
+    temporal, images = stage.declaration.temporal, stage.declaration.registry
+    return f"""
+Everything is still up. Look around, and press Ctrl-C to end it:
+
+  Temporal UI   {stage.ui}
+  One screen    exclave status
+  The install   exclave status {INSTALL}
+
+Or go on, in another terminal:
+
+  export TEMPORAL_ADDRESS={temporal.address} TEMPORAL_NAMESPACE={stage.declaration.namespace}
+  export EXCLAVE_REGISTRY=http://{images.push}
+  exclave build examples/shop --app {APP}
+  exclave provision {INSTALL} sha256:…
+  exclave deploy {INSTALL} sha256:…
+"""

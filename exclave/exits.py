@@ -1,0 +1,78 @@
+"""How a command ends: its exit status, and what it says on standard error."""
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import Any
+
+import typer
+
+from exclave.screens.terminal import plain
+
+
+class Exit(IntEnum):
+    """The exit statuses of every command."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    WAITS = 3
+    UNREACHABLE = 4
+    INTERRUPTED = 130
+
+
+MEANINGS = {
+    Exit.DONE: "done",
+    Exit.FAILED: "refused, or it failed",
+    Exit.USAGE: "wrong usage",
+    Exit.WAITS: "it waits for an approval (with --until-approval)",
+    Exit.UNREACHABLE: "what is needed does not answer: Temporal, the registry, or a worker",
+    Exit.INTERRUPTED: "interrupted by Ctrl-C; what was started goes on",
+}
+
+
+class CommandEnded(Exception):
+    """The command ends here, with this status and these words on standard error."""
+
+    def __init__(self, status: Exit, message: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+class Refused(CommandEnded):
+    """What was asked for is refused, or failed; the message says why and what to do."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(Exit.FAILED, message)
+
+
+class Away(CommandEnded):
+    """What is needed does not answer; the message says what, and what to do."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(Exit.UNREACHABLE, message)
+
+
+@contextmanager
+def ending() -> Iterator[None]:
+    """Let the block end the command.
+
+    Raises:
+        typer.Exit: with the status that it ended with, if it is not 0.
+    """
+    try:
+        yield
+    except CommandEnded as end:
+        if end.message:
+            typer.echo(plain(end.message), err=True)
+        raise typer.Exit(end.status) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(Exit.INTERRUPTED) from None
+
+
+def run(command: Coroutine[Any, Any, None]) -> None:
+    """Run a command to its end; raises as `ending`."""
+    with ending():
+        asyncio.run(command)

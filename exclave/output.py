@@ -1,0 +1,25 @@
+"""How a command prints its answer."""
+
+import json
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+
+class Output(StrEnum):
+    """The forms of an answer."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+OutputOption = Annotated[
+    Output,
+    typer.Option("--output", "-o", help="How to print the answer; errors are always text."),
+]
+
+
+def print_json(document: Any) -> None:
+    """One JSON document as one line on standard output, at once."""
+    typer.echo(json.dumps(document, ensure_ascii=False, default=str))

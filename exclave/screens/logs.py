@@ -1,0 +1,31 @@
+"""Logs of several tools at once, each line with whose it is."""
+
+from exclave.operations import Operation
+from exclave.screens.terminal import Lines, plain
+
+
+class LogLines:
+    """Writes whole lines, in whatever pieces they come."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        self._rest: dict[str, tuple[Operation, str]] = {}
+        """By key: the line that is not whole yet."""
+
+    def write(self, operation: Operation, text: str) -> None:
+        """Take a piece of an operation's log."""
+        _, rest = self._rest.pop(operation.key, (operation, ""))
+        *whole, rest = (rest + text).split("\n")
+        for line in whole:
+            self._write(operation, line)
+        if rest:
+            self._rest[operation.key] = (operation, rest)
+
+    def finish(self) -> None:
+        """Write what has no end of line."""
+        for operation, rest in self._rest.values():
+            self._write(operation, rest)
+        self._rest.clear()
+
+    def _write(self, operation: Operation, line: str) -> None:
+        self._lines(f"{self._lines.paint(plain(operation.name), bold=True)} | {plain(line)}")

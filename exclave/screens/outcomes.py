@@ -1,0 +1,33 @@
+"""What a run gave, once it has ended well: printed on standard output."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from exclave.following import End
+from exclave.screens.terminal import Lines, plain
+
+
+def show_result(lines: Lines, end: End) -> None:
+    """Write the outputs of an action's steps, or a build's release; of other runs all was told."""
+    result = end.result if isinstance(end.result, dict) else {}
+    answer = Lines()
+    if "steps" in result:
+        for step in result["steps"]:
+            for line in _step_lines(step):
+                answer(plain(line))
+    elif "reused" in result:
+        if result["reused"]:
+            lines("Nothing was built: this very release was there.")
+        answer(result["release"])
+
+
+def _step_lines(step: dict[str, Any]) -> Iterator[str]:
+    outputs = step["outputs"]
+    yield step["step"]
+    for name, value in sorted(outputs["values"].items()):
+        yield f"  {name} = {json.dumps(value, ensure_ascii=False)}"
+    for name in outputs["sensitive"]:
+        yield f"  {name} is sensitive, and stays with the customer"
+    for name in outputs["omitted"]:
+        yield f"  {name} is too large to travel, and stays with the customer"

@@ -1,0 +1,33 @@
+"""A plan as a person reads it before they decide: like a diff."""
+
+from apps.parts import part_shown
+from contracts.deploys import WaitingPlan
+from exclave.screens.terminal import Lines, plain
+
+_COLOURS = {"-/+": "yellow", "<-": "cyan", "->": "cyan", "+": "green", "-": "red", "~": "yellow"}
+"""By how a line begins; the longest first."""
+
+
+def show_plan(lines: Lines, plan: WaitingPlan, text: str) -> None:
+    """Write a plan's heading and its view."""
+    what = "The plan to tear down" if plan.teardown else "The plan of"
+    lines()
+    lines(lines.paint(f"{what} {part_shown(plan.component)} ({plan.changes})", bold=True))
+    lines(f"{plan.digest}")
+    lines()
+    for line in plain(text).rstrip("\n").splitlines():
+        lines("  " + lines.paint(line, _colour(line)) if line.strip() else "")
+    lines()
+
+
+def how_to_decide(run: str, plan: WaitingPlan) -> list[str]:
+    """What to type to decide a plan that waits."""
+    return [
+        f"exclave approve {run} {plan.digest}",
+        f"exclave deny {run} {plan.digest} --reason '…'",
+    ]
+
+
+def _colour(line: str) -> str | None:
+    begin = line.lstrip()
+    return next((colour for sign, colour in _COLOURS.items() if begin.startswith(sign + " ")), None)

@@ -1,0 +1,156 @@
+"""The status screens: all installs in a table, or one install on a page."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from apps.parts import part_shown
+from exclave.overview import Close, Overview, Row, RunNow
+from exclave.screens.plans import how_to_decide
+from exclave.screens.terminal import Lines, plain, short
+
+_COLOURS = {
+    "failed": "red",
+    "away": "yellow",
+    "never seen": "yellow",
+    "not attempted": "red",
+    "waits for approval": "yellow",
+}
+_HEADINGS = ("INSTALL", "APP", "RELEASE", "STATUS", "WORKER", "NOW")
+
+
+def show_overview(lines: Lines, found: Overview) -> None:
+    """Write a line for each install, and what failed under it."""
+    if not found.rows:
+        lines("There is no install yet. Create one: exclave install INSTALL --app APP")
+        return
+    cells = [_cells(row) for row in found.rows]
+    widths = [max(len(row[i]) for row in [_HEADINGS, *cells]) for i in range(len(_HEADINGS))]
+    lines(lines.paint(_aligned(_HEADINGS, widths, _HEADINGS), bold=True))
+    for row, texts in zip(found.rows, cells, strict=True):
+        painted = [lines.paint(text, _COLOURS.get(text)) for text in texts]
+        lines(_aligned(painted, widths, texts))
+        for run in row.runs[1:]:
+            lines(" " * (sum(widths[:-1]) + 2 * (len(widths) - 1)) + _run(run))
+        if row.failure:
+            lines(lines.paint(f"  failed: {_first_line(row.failure)}", "red"))
+    if found.total > len(found.rows):
+        lines(
+            f"{len(found.rows)} of {found.total} installs. Name an app with --app, or an install, "
+            "or take --all."
+        )
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    now = _run(row.runs[0]) if row.runs else "-"
+    return (row.install, row.app, short(row.release), row.status or "-", row.worker, now)
+
+
+def _aligned(
+    painted: list[str] | tuple[str, ...], widths: list[int], texts: tuple[str, ...]
+) -> str:
+    padded = [
+        shown + " " * (width - len(text))
+        for shown, width, text in zip(painted, widths, texts, strict=True)
+    ]
+    return "  ".join(padded).rstrip()
+
+
+def _run(run: RunNow) -> str:
+    of = f" of {run.component}" if run.component and "approval" in run.status else ""
+    return f"{run.workflow_id} {run.status}{of}".strip()
+
+
+def _first_line(text: str) -> str:
+    first, more, _ = plain(text).partition("\n")
+    return f"{first} …" if more else first
+
+
+def show_close(lines: Lines, found: Close) -> None:
+    """Write a page on one install."""
+    status = found.status
+    heading = lines.paint(status.install, bold=True)
+    lines(f"{heading}, an install of {status.app}")
+    lines()
+    for name, text in _facts(lines, found):
+        lines(f"  {name:<10}{text}")
+    _show_waiting(lines, found)
+    if status.failure is not None:
+        lines()
+        lines(
+            lines.paint(f"Failed: {status.failure.workflow_id}, {_time(status.failure.at)}", "red")
+        )
+        for line in plain(status.failure.message).splitlines():
+            lines(f"  {line}")
+    _show_table(lines, "What runs where", _parts(found))
+    _show_table(lines, "Releases that it has run", _releases(found))
+    _show_table(lines, "Schedules", _schedules(found))
+    _show_table(lines, "Inputs", [(name, plain(v)) for name, v in status.inputs.values.items()])
+
+
+def _facts(lines: Lines, found: Close) -> Iterator[tuple[str, str]]:
+    status = found.status
+    yield "release", status.release or "none yet"
+    yield "sandbox", "provisioned" if status.provisioned else "not provisioned"
+    yield "worker", lines.paint(found.worker, _COLOURS.get(found.worker)) + _worker_words(found)
+    yield "turn", status.holder.workflow_id if status.holder else "free"
+    for workflow_id in status.queue:
+        yield "", f"{workflow_id} waits for the turn"
+    yield "inputs", f"revision {status.inputs.revision}"
+    for run in found.runs:
+        yield "now", _run(run)
+
+
+def _worker_words(found: Close) -> str:
+    worker = found.status.worker
+    if worker is None:
+        return ""
+    told = worker.description
+    tools = ", ".join(f"{name} {version}" for name, version in sorted(told.tools.items()))
+    seen = f"asked for work {_time(found.polled)}" if found.polled else f"seen {_time(worker.seen)}"
+    return plain(f" on {told.host}, version {told.version}, with {tools or 'no tools'}; {seen}")
+
+
+def _show_waiting(lines: Lines, found: Close) -> None:
+    for run, plans in found.plans.items():
+        for plan in plans:
+            name = part_shown(plan.component)
+            lines()
+            words = f"{name} waits for an approval in {run} ({plan.changes}):"
+            lines(lines.paint(words, "yellow"))
+            lines(f"    exclave plan {run} --component {name}")
+            for command in how_to_decide(run, plan):
+                lines(f"    {command}")
+
+
+def _parts(found: Close) -> list[tuple[str, ...]]:
+    return [
+        (part_shown(one.component), one.outcome, short(one.release), _time(one.at), one.workflow_id)
+        for one in found.status.parts
+    ]
+
+
+def _releases(found: Close) -> list[tuple[str, ...]]:
+    return [(one.release, _time(one.at), one.workflow_id) for one in found.status.before]
+
+
+def _schedules(found: Close) -> list[tuple[str, ...]]:
+    return [(name, f"next {_time(at)}") for name, at in found.schedules.items()]
+
+
+def _show_table(lines: Lines, heading: str, rows: list[tuple[str, ...]]) -> None:
+    if not rows:
+        return
+    lines()
+    lines(lines.paint(heading, bold=True))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        painted = [lines.paint(text, _COLOURS.get(text)) for text in row]
+        lines("  " + _aligned(painted, widths, row))
+
+
+def _time(at: str | datetime | None) -> str:
+    """A time to the second, in UTC; what is unknown is told as that."""
+    if at is None:
+        return "unknown"
+    text = at.isoformat() if isinstance(at, datetime) else at
+    return f"{text[:19].replace('T', ' ')} UTC"

@@ -1,0 +1,60 @@
+"""The folder of an app config: checked, and sent to the registry for a build to take."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from apps.loader import ConfigErrors, load
+from artifacts.archive import ArchiveRefused
+from artifacts.errors import ArtifactError, RegistryUnreachable
+from artifacts.registry import Registry
+from artifacts.sources import push_source
+from contracts.names import NAME_PATTERN
+from exclave.exits import Away, Refused
+
+FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="The app config's folder.")]
+RegistryOption = Annotated[
+    str,
+    typer.Option("--registry", help="URL of the registry to push to.", envvar="EXCLAVE_REGISTRY"),
+]
+DEFAULT_REGISTRY = "http://127.0.0.1:5080"
+"""That of `exclave dev`."""
+
+
+def check(folder: Path) -> list[str]:
+    """The warnings of a config that can be used.
+
+    Raises:
+        Refused: with every problem of one that cannot, one a line.
+    """
+    try:
+        return [str(problem) for problem in load(folder).warnings]
+    except ConfigErrors as errors:
+        raise Refused("\n".join(str(problem) for problem in errors.problems)) from errors
+
+
+def push(address: str, folder: Path) -> str:
+    """Send the folder, and return its digest.
+
+    Raises:
+        Away: the registry does not answer.
+        Refused: the folder cannot be packed, or the registry does not take it.
+    """
+    try:
+        with Registry(address) as registry:
+            return push_source(registry, folder)
+    except RegistryUnreachable as error:
+        raise Away(
+            f"{error}; start the development control plane with `exclave dev`, or name another "
+            "registry with --registry"
+        ) from error
+    except (ArchiveRefused, ArtifactError) as error:
+        raise Refused(f"{folder} cannot be uploaded: {error}") from error
+
+
+def likely_app(folder: Path) -> str | None:
+    """The folder's name, where that can be the name of an app."""
+    name = folder.resolve().name
+    return name if re.fullmatch(NAME_PATTERN, name) else None

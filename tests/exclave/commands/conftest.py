@@ -1,0 +1,53 @@
+"""A Temporal server, a control worker, and an install whose worker is faked, for each command."""
+
+import re
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from temporalio.client import Client
+
+# The site of the tests of workflows is this one's, too.
+sys.path.append(str(Path(__file__).parents[2] / "workflows"))
+
+from typing_person import Person, ToldWorker
+from workflow_plane import control_plane
+from workflow_site import RELEASE, FakeControl, Site
+
+
+@pytest.fixture(scope="session")
+def control() -> FakeControl:
+    return FakeControl()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def client(control: FakeControl) -> AsyncIterator[Client]:
+    async with control_plane(control) as connected:
+        yield connected
+
+
+@pytest.fixture
+def install(request: pytest.FixtureRequest) -> str:
+    """A name of the test's own."""
+    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
+    return str(name[:60].strip("-"))
+
+
+@pytest.fixture
+def person(client: Client, tmp_path: Path) -> Person:
+    """Somebody at a shell, whose Temporal is the test's."""
+    return Person(client.service_client.config.target_host, tmp_path)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def site(client: Client, control: FakeControl, install: str) -> AsyncIterator[Site]:
+    """An install that has begun, and its worker."""
+    made = Site(client, install)
+    made.worker = ToldWorker()
+    control.inputs[made.app] = []
+    async with made.serving():
+        await made.begin(release=RELEASE)
+        await made.knows_its_inputs()
+        yield made

@@ -1,0 +1,59 @@
+"""`exclave plan`, `approve` and `deny`."""
+
+import pytest
+from typing_person import Person
+from workflow_site import Site, asked, decision, failure, outcomes
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_plans_are_shown_and_approved_by_the_beginning_of_their_digest(
+    person: Person, site: Site
+) -> None:
+    run = await site.deploy()
+    plan = await asked(run, "net")
+    typed = await person.types("plan", site.install)
+    assert typed.status == 0
+    assert plan.digest in typed.out
+    assert typed.out.count("+ net") == 3
+    assert f"exclave approve {run.id} {plan.digest}" in typed.err
+    typed = await person.types("approve", run.id, plan.digest[:20])
+    assert typed.status == 0, typed.err
+    assert plan.digest in typed.err
+    assert await outcomes(run) == {"net": "applied"}
+
+
+async def test_a_component_is_denied_with_a_reason(person: Person, site: Site) -> None:
+    site.worker.decisions = [decision("_sandbox")]
+    run = await site.run("provision", {"release": decision("x").release})
+    plan = await asked(run, "_sandbox")
+    typed = await person.types(
+        *("deny", run.id, "--component", "sandbox", "--reason", "no", "-o", "json")
+    )
+    assert typed.document["decision"] == "denied"
+    assert typed.document["digest"] == plan.digest
+    assert "was denied by ann: no" in (await failure(run)).message
+
+
+async def test_what_does_not_wait_is_refused_with_what_does(person: Person, site: Site) -> None:
+    run = await site.deploy()
+    plan = await asked(run, "net")
+    typed = await person.types("approve", run.id, "sha256:ffff")
+    assert typed.status == 1
+    assert f"net: {plan.digest}" in typed.err
+    typed = await person.types("approve", run.id, "--component", "db")
+    assert typed.status == 1
+    assert "No plan of db" in typed.err
+    assert (await person.types("approve", run.id)).status == 2
+
+
+async def test_a_run_that_has_ended_or_never_was(person: Person, site: Site) -> None:
+    run = await site.deploy()
+    await asked(run, "net")
+    await run.terminate("enough")
+    typed = await person.types("approve", run.id, "sha256:ab")
+    assert typed.status == 1
+    assert "has ended (terminated)" in typed.err
+    typed = await person.types("plan", f"deploy/{site.install}/99")
+    assert (typed.status, typed.err) == (1, f"There is no run 'deploy/{site.install}/99'.\n")
+    assert (await person.types("plan", "What?")).status == 1

@@ -1,0 +1,78 @@
+"""`exclave status`: one screen that tells what runs where, what waits, and what failed."""
+
+import asyncio
+
+import pytest
+from typing_person import Person, Typed
+from workflow_site import (
+    NO_CHANGES,
+    OTHER_RELEASE,
+    RELEASE,
+    Site,
+    asked,
+    decision,
+    failure,
+    outcomes,
+    until,
+)
+
+from contracts.errors import EngineFailed
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def shows(person: Person, *parts: str) -> Typed:
+    """All installs, once the index, which lags behind, has all of this."""
+
+    async def look() -> Typed | None:
+        typed = await person.types("status")
+        assert typed.status == 0, typed.err
+        return typed if all(part in typed.out for part in parts) else None
+
+    async with asyncio.timeout(60):
+        return await until(look)
+
+
+async def test_all_installs_and_one_from_near(person: Person, site: Site) -> None:
+    site.worker.decisions = [decision("net"), decision("db")]
+    site.worker.answers["plan net"] = [NO_CHANGES]
+    site.worker.answers["plan db"] = [NO_CHANGES, EngineFailed("no such region"), EngineFailed("x")]
+    assert await outcomes(await site.deploy(RELEASE)) == {"net": "unchanged", "db": "unchanged"}
+    failed = await site.deploy(OTHER_RELEASE)
+    await failure(failed)
+    typed = await shows(person, f"failed: {failed.id}: DeployFailed: db failed")
+    row = next(line for line in typed.out.splitlines() if line.startswith(f"{site.install} "))
+    assert row.split()[:5] == [site.install, site.app, RELEASE[7:19], "failed", "connected"]
+
+    typed = await person.types("status", site.install)
+    assert typed.status == 0, typed.err
+    assert f"release   {RELEASE}" in typed.out
+    assert "connected on vm-1, version 0, with terraform 1.11.4" in typed.out
+    assert f"Failed: {failed.id}" in typed.out
+    assert "no such region" in typed.out
+    [net] = [line for line in typed.out.splitlines() if line.startswith("  net")]
+    assert net.split()[:3] == ["net", "unchanged", OTHER_RELEASE[7:19]]
+
+
+async def test_what_waits_and_what_to_type(person: Person, site: Site) -> None:
+    run = await site.deploy()
+    plan = await asked(run, "net")
+    later = await site.deploy(OTHER_RELEASE)
+    await shows(person, f"{run.id} waits for approval of net", f"{later.id} waiting for its turn")
+    typed = await person.types("status", site.install)
+    assert f"exclave approve {run.id} {plan.digest}" in typed.out
+    assert f"turn      {run.id}" in typed.out
+    assert f"{later.id} waits for the turn" in typed.out
+    typed = await person.types("status", site.install, "--output", "json")
+    assert typed.document["plans"][run.id][0]["digest"] == plan.digest
+    assert typed.document["holder"]["workflow_id"] == run.id
+    assert typed.document["worker_now"] == "connected"
+
+
+async def test_installs_of_an_app_alone_as_documents(person: Person, site: Site) -> None:
+    await shows(person, site.install)
+    typed = await person.types("status", "--app", site.app, "--output", "json")
+    assert [one["install"] for one in typed.document["installs"]] == [site.install]
+    assert typed.document["total"] == 1
+    typed = await person.types("status", "--app", "unheard-of")
+    assert "There is no install yet" in typed.out
