@@ -100,6 +100,13 @@ class Journal:
         found = self.store.list(f"{_PREFIX}{run}/")
         return [key.removeprefix(_PREFIX).removesuffix(_SUFFIX) for key in found]
 
+    def all_operations(self) -> list[str]:
+        """The keys of all operations."""
+        found = self.store.list(_PREFIX)
+        return [
+            key.removeprefix(_PREFIX).removesuffix(_SUFFIX) for key in found if key.count("/") > 2
+        ]
+
     def record_result(self, key: str, result: dict[str, Any]) -> Outcome:
         """Records the result, unless an outcome is recorded; returns the one that stands."""
         return self._record(key, {"result": result})

@@ -83,6 +83,11 @@ class Operations:
         )
         self._waits = waits
 
+    @property
+    def machine(self) -> Machine:
+        """The machine that the operations work on."""
+        return self._context.machine
+
     @asynccontextmanager
     async def open(self, key: str, subject: str, say: Say) -> AsyncIterator["Operation"]:
         """Waits until the subject is free for this key, and holds it for the block.

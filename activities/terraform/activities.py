@@ -9,7 +9,7 @@ from temporalio import activity
 from activities.once import Say, once
 from activities.operations.operation import Operation, ToolEnd
 from activities.terraform import commands
-from activities.terraform.applying import apply_to_the_end
+from activities.terraform.applying import apply_to_the_end, note_unsaved
 from activities.terraform.plan_store import (
     PlanFiles,
     PlanRecord,
@@ -18,7 +18,6 @@ from activities.terraform.plan_store import (
     providers_identity,
     save_plan,
     sha256,
-    state_identity,
 )
 from activities.terraform.planning import Job, Planned, open_job, plan_now
 from activities.terraform.record import record_done, record_gone
@@ -91,6 +90,8 @@ class TerraformActivities:
     async def _apply(self, input: ApplyInput, operation: Operation, say: Say) -> Applied:
         approved = await asyncio.to_thread(load_plan, self._workplace.store, input.plan_key)
         found = await operation.attach()
+        folder = self._workplace.work_folder(input.component)
+        await asyncio.to_thread(note_unsaved, folder, found)
         job = await open_job(self._workplace, input, operation, say, plan_key=input.plan_key)
         job.secrets.learn_plan(approved.changes)
         await asyncio.to_thread(_require_approved, job, approved, input.digest)
@@ -111,7 +112,7 @@ def _save(job: Job, planned: Planned, digest: str) -> None:
         plan_file=sha256(file),
         tool=job.tool.identity,
         providers=providers_identity(job.space.lock_file),
-        state=state_identity(job.space.state_path),
+        state=job.space.state.identity(),
     )
     shown = part_shown(job.input.component)
     view = render_view(shown, job.verb, planned.changes, job.secrets.mask())

@@ -4,19 +4,18 @@ import asyncio
 from pathlib import Path
 
 from activities.operations.operation import ToolEnd, ToolRun
+from activities.releases.reader import ERRORED_STATE
 from activities.terraform import commands
 from activities.terraform.plan_store import (
     SavedPlan,
     load_lock,
     providers_identity,
-    state_identity,
 )
-from activities.terraform.planning import Job, initialise, plan_now
+from activities.terraform.planning import Job, initialise, plan_now, run_unlocked
 from activities.terraform.record import record_applying
 from activities.terraform.remainder import beyond_approval, dropped_replaces
-from activities.terraform.state_file import read_state
 from apps.parts import part_shown
-from contracts.errors import EngineFailed, StalePlan
+from contracts.errors import EngineFailed, StalePlan, Unreachable
 
 APPLYING = "apply"
 """The label of a run that applies."""
@@ -24,6 +23,10 @@ APPLYING = "apply"
 _MOST_RUNS = 30
 """Runs of tools in one operation, recoveries included: a Terraform that is killed each time (out
 of memory, say) must become a failure that a person sees."""
+
+_UNSAVED = "state-unsaved"
+"""In the folder of an apply's run: it could not write its state, which is kept and put in its place
+by the next attempt. So its failure says nothing final."""
 
 _ENDED_BY_ITSELF = frozenset({"exited", "timed_out"})
 
@@ -45,10 +48,11 @@ async def apply_to_the_end(job: Job, approved: SavedPlan, found: ToolEnd | None)
     """
     end = found
     if end is None and not job.operation.started_elsewhere:
+        await job.state_is_free()
         await asyncio.to_thread(_require_fresh, approved, job)
         end = await _apply_approved(job, approved)
     while end is None or not (end.label == APPLYING and end.succeeded()):
-        if end is not None and end.label == APPLYING and end.outcome in _ENDED_BY_ITSELF:
+        if end is not None and _is_final(end):
             raise await job.why_it_ended(end)
         end = await _apply_rest(job, approved)
         if end is None:
@@ -56,12 +60,34 @@ async def apply_to_the_end(job: Job, approved: SavedPlan, found: ToolEnd | None)
     return end
 
 
+def _is_final(end: ToolEnd) -> bool:
+    """Whether an apply failed by itself, and left its state where it belongs."""
+    is_apply = end.label == APPLYING and end.outcome in _ENDED_BY_ITSELF
+    return is_apply and not (end.folder / _UNSAVED).exists()
+
+
+def note_unsaved(folder: Path, end: ToolEnd | None) -> bool:
+    """Remember of an apply that it could not write its state; says whether it is so. Blocks.
+
+    To be called before the working folder is prepared again: that puts the state in its place.
+
+    Args:
+        folder: The part's working folder.
+        end: How the newest run of the apply ended.
+    """
+    if end is None or end.label != APPLYING:
+        return False
+    if (folder / ERRORED_STATE).exists():
+        (end.folder / _UNSAVED).touch()
+    return (end.folder / _UNSAVED).exists()
+
+
 def _require_fresh(approved: SavedPlan, job: Job) -> None:
     """Refuse a plan that was made by another tool, or against another state."""
     record = approved.record
     if record.tool != job.tool.identity:
         raise StalePlan(f"it was made by {record.tool}, and this worker has {job.tool.identity}")
-    if record.state != state_identity(job.space.state_path):
+    if record.state != job.space.state.identity():
         raise StalePlan("the component's state has changed since it was planned")
 
 
@@ -92,7 +118,7 @@ async def _apply_rest(job: Job, approved: SavedPlan) -> ToolEnd | None:
         )
     job.say("plans what a lost apply left to do")
     rest = await plan_now(job)
-    state = await asyncio.to_thread(read_state, job.space.state_path)
+    state = await asyncio.to_thread(job.space.state.read)
     dropped = dropped_replaces(approved.changes, rest.changes, state or {})
     if dropped:
         rest = await plan_now(job, replace=dropped)
@@ -118,12 +144,25 @@ async def _apply_file(job: Job) -> ToolEnd:
 
 
 async def _run(job: Job, run: ToolRun) -> ToolEnd:
-    # Planning and reading the plan took their time: the turn may be another run's by now.
+    await job.state_is_free()
+    # Planning, reading the plan, and the lock took their time: the turn may be another run's now.
     await job.workplace.check_turn(job.input.turn)
-    end = await job.operation.run(APPLYING, run)
+    end = await run_unlocked(job, APPLYING, run)
     if end.outcome in {"interrupted", "lease_lost"}:
         raise await job.why_it_ended(end)
+    if not end.succeeded() and await asyncio.to_thread(note_unsaved, job.space.folder, end):
+        raise await _unsaved(job, end)
     return end
+
+
+async def _unsaved(job: Job, end: ToolEnd) -> Unreachable:
+    mask = await asyncio.to_thread(job.secrets.mask)
+    return Unreachable(
+        f"{part_shown(job.input.component)}: the apply ended, and its state could not be written "
+        f"to {job.space.state.where()}. It is kept on the worker's machine, as "
+        f"{job.space.folder / ERRORED_STATE}, and put in its place as soon as the store answers. "
+        f"Terraform's last lines:\n{end.last_lines(mask=mask.text)}"
+    )
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -8,7 +8,7 @@ from activities.operations.operation import ToolEnd, ToolRun
 from activities.operations.spec import Command
 from activities.terraform.tool import TerraformTool
 from activities.terraform.workspace import Workspace
-from contracts.errors import Draining, EngineFailed, ExclaveError, LockHeld, ToolLost
+from contracts.errors import Draining, EngineFailed, ExclaveError, LockHeld, StalePlan, ToolLost
 
 PLAN_FILE = "terraform.tfplan"
 SHOWN = "changes.json"
@@ -79,6 +79,11 @@ def _command(tool: TerraformTool, name: str, *arguments: str) -> Command:
     return Command(name, [str(tool.path), name, "-input=false", "-no-color", *arguments])
 
 
+def lost_the_lock(end: ToolEnd) -> bool:
+    """Whether the run did nothing but find the state locked; blocks."""
+    return end.failed is not None and "Error acquiring the state lock" in end.last_lines(60)
+
+
 def why_it_ended(end: ToolEnd, component: str, mask: Mask) -> ExclaveError:
     """The typed error of a run that did not succeed, with the tool's own last lines."""
     lines = end.last_lines(mask=mask.text)
@@ -93,6 +98,8 @@ def why_it_ended(end: ToolEnd, component: str, mask: Mask) -> ExclaveError:
             return Draining(f"{what} was interrupted with its worker; the next attempt goes on.")
         case "signalled" | "lost":
             return ToolLost(f"{what} died; the next attempt does what remains.{said}")
+        case _ if "Saved plan is stale" in lines:
+            return StalePlan("the component's state has changed since it was planned")
         case _:
             status = end.exits.get(end.failed or "", None)
             return EngineFailed(f"{what} failed with exit status {status}.{said}")

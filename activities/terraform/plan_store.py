@@ -1,7 +1,6 @@
 """A saved plan in the store: the file that is applied, what it would do, and what it binds to."""
 
 import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,14 +91,6 @@ def load_view(store: Store, key: str) -> tuple[PlanRecord, str] | None:
     if record is None or view is None:
         return None
     return PlanRecord.model_validate_json(record.data), view.data.decode()
-
-
-def state_identity(state: Path) -> str:
-    """What changes whenever the state does: lineage, serial, and a digest of the content."""
-    if not state.exists() or not (content := state.read_bytes()):
-        return "none"
-    document = json.loads(content)
-    return f"{document.get('lineage')} {document.get('serial')} {sha256(content)}"
 
 
 def providers_identity(lock: Path) -> str:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from activities.once import Say
-from activities.operations.operation import Operation, ToolEnd
+from activities.operations.operation import Operation, ToolEnd, ToolRun
 from activities.terraform import commands
 from activities.terraform.changes import Changes, read_changes
 from activities.terraform.secrets import KnownSecrets
-from activities.terraform.state_file import keep_copy, require_whole
+from activities.terraform.state_lock import StateLocks
 from activities.terraform.tool import TerraformTool, find_terraform
 from activities.terraform.workspace import Workspace, prepare
 from activities.workplace import Workplace
@@ -39,6 +39,7 @@ class Job:
     space: Workspace
     secrets: KnownSecrets
     say: Say
+    locks: StateLocks
 
     @property
     def plan_file(self) -> Path:
@@ -68,15 +69,17 @@ class Job:
         """Refuse to go on with a damaged state.
 
         Raises:
-            EngineFailed: as `require_whole` tells it.
+            EngineFailed: as `StateFile.require_whole` tells it.
         """
-        store, path = self.workplace.store, self.space.state_path
-        await asyncio.to_thread(require_whole, store, self.input.component, path)
+        await asyncio.to_thread(self.space.state.require_whole)
+
+    async def state_is_free(self) -> None:
+        """Return once nobody else holds the state's lock; raises LockHeld after an hour."""
+        await self.locks.wait_until_free(self.input.component, self.say)
 
     async def keep_state(self) -> None:
         """Keep a copy of the state, which is whole."""
-        store, path = self.workplace.store, self.space.state_path
-        await asyncio.to_thread(keep_copy, store, self.input.component, path)
+        await asyncio.to_thread(self.space.state.keep_copy)
 
 
 async def open_job(
@@ -99,8 +102,9 @@ async def open_job(
         operation=operation,
         tool=tool,
         space=space,
-        secrets=KnownSecrets(space.mask, space.state_path),
+        secrets=KnownSecrets(space.mask, space.state),
         say=say,
+        locks=StateLocks(workplace.store, workplace.operations.machine, workplace.data),
     )
 
 
@@ -125,7 +129,6 @@ async def plan_now(job: Job, replace: Sequence[str] = ()) -> Planned:
         ExclaveError: as `why_it_ended` types it.
     """
     await initialise(job)
-    job.say(f"{job.tool.name} plan")
     planning = commands.plan(
         job.tool,
         job.plan_file,
@@ -133,13 +136,28 @@ async def plan_now(job: Job, replace: Sequence[str] = ()) -> Planned:
         variable_files=job.space.variable_files,
         replace=replace,
     )
-    end = await job.operation.run(PLANNING, commands.tool_run(planning, job.space))
+    end = await run_unlocked(job, PLANNING, commands.tool_run(planning, job.space))
     if not end.succeeded():
         raise await job.why_it_ended(end)
     shown = await asyncio.to_thread(_take, end.folder / commands.SHOWN)
     changes = await asyncio.to_thread(read_changes, shown)
     job.secrets.learn_plan(changes)
     return Planned(shown, changes)
+
+
+async def run_unlocked(job: Job, label: str, run: ToolRun) -> ToolEnd:
+    """Run what takes the state's lock, once the lock is free; one that lost the race for it has
+    done nothing, and runs again.
+
+    Raises:
+        LockHeld: somebody else holds the lock.
+    """
+    while True:
+        await job.state_is_free()
+        job.say(f"{job.tool.name} {label}")
+        end = await job.operation.run(label, run)
+        if not await asyncio.to_thread(commands.lost_the_lock, end):
+            return end
 
 
 async def initialise(job: Job) -> None:

@@ -6,23 +6,22 @@ that Terraform marks in one place is masked in every other, where it does not kn
 """
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from activities.masking import Mask
 from activities.terraform.changes import Changes
 from activities.terraform.marks import marked, part_at, plain
-from activities.terraform.state_file import instances, read_state
+from activities.terraform.state_file import StateFile, instances
 from store.install_state import Output
 
 
 class KnownSecrets:
     """Gathers what must not leave the customer's side."""
 
-    def __init__(self, rendered: Mask, state_path: Path) -> None:
+    def __init__(self, rendered: Mask, state: StateFile) -> None:
         """Begin with the secrets that templates rendered, and what the state marks."""
         self._mask = rendered
-        self._state_path = state_path
+        self._state = state
         self._marks: dict[str, list[object]] = {}
         """By address, what plans mark: the state does not repeat what a provider's schema marks."""
 
@@ -38,7 +37,7 @@ class KnownSecrets:
 
     def mask(self) -> Mask:
         """A mask for all that is known, with what the state marks as it is now; blocks."""
-        state = read_state(self._state_path)
+        state = self._state.read()
         return self._mask.and_also(self._of_state(state)) if state else self._mask
 
     def _of_state(self, state: Mapping[str, Any]) -> Iterable[object]:

@@ -5,15 +5,17 @@ empty; and an empty state means to Terraform that nothing was ever made. Where T
 write it at all, it leaves the newest state as `errored.tfstate` in the working folder.
 """
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from activities.releases.reader import ERRORED_STATE
 from apps.parts import part_shown
 from contracts.errors import EngineFailed
-from store.interface import ANY, Store
+from store.interface import ABSENT, ANY, Store
 
 State = Mapping[str, Any]
 
@@ -33,14 +35,6 @@ def set_aside_key(component: str) -> str:
     return f"terraform/{component}/before-errored.tfstate"
 
 
-def read_state(path: Path) -> State | None:
-    """The state, or None where the file is missing, empty or torn."""
-    try:
-        return _parsed(path.read_bytes())
-    except FileNotFoundError:
-        return None
-
-
 def instances(state: State) -> Iterable[tuple[str, Mapping[str, Any]]]:
     """The objects of the state with their addresses; a deposed one has its current one's."""
     for resource in state.get("resources", []):
@@ -52,51 +46,102 @@ def instances(state: State) -> Iterable[tuple[str, Mapping[str, Any]]]:
             yield (address if key is None else f"{address}[{json.dumps(key)}]"), instance
 
 
-def require_whole(store: Store, component: str, path: Path) -> None:
-    """Refuse to go on with a state that is torn, or empty though it was not before; blocks.
+@dataclass(frozen=True)
+class StateFile:
+    """The Terraform state of one part, in whichever store; all methods block."""
 
-    Raises:
-        EngineFailed: naming the file, what is left of the state, and what to do.
-    """
-    content = path.read_bytes() if path.exists() else b""
-    if content:
-        if _parsed(content) is None:
-            raise _damaged(store, component, path, "is torn: it cannot be read as JSON")
-        return
-    if _kept(store, component):
-        raise _damaged(store, component, path, "is empty, and it was not before")
+    store: Store
+    part: str
 
+    def content(self) -> bytes:
+        """What is written there now; empty where there is none."""
+        found = self.store.get(state_key(self.part))
+        return found.data if found else b""
 
-def keep_copy(store: Store, component: str, path: Path) -> None:
-    """Keep a copy of the whole state, before an apply writes it and after it did; blocks."""
-    content = path.read_bytes() if path.exists() else b""
-    store.put(kept_key(component), content, if_match=ANY)
+    def read(self) -> State | None:
+        """The state, or None where it is missing, empty or torn."""
+        return _parsed(self.content())
 
+    def identity(self) -> str:
+        """What changes whenever the state does: lineage, serial, and a digest of the content."""
+        content = self.content()
+        if not content:
+            return "none"
+        document = json.loads(content)
+        digest = hashlib.sha256(content).hexdigest()
+        return f"{document.get('lineage')} {document.get('serial')} {digest}"
 
-def take_errored(store: Store, component: str, folder: Path, path: Path) -> None:
-    """Put an `errored.tfstate` that an apply left in the place of the state; blocks.
+    def where(self) -> str:
+        """Where it lies, for a person."""
+        place = self.store.s3_place()
+        if place is not None:
+            return f"s3://{place.bucket}/{place.object_key(state_key(self.part))}"
+        return str(self.store.local_path(state_key(self.part)))
 
-    Does nothing where there is none. The state that it replaces is set aside in the store.
+    def require_whole(self) -> None:
+        """Refuse to go on with a state that is torn, or empty though it was not before.
 
-    Args:
-        store: The install's store.
-        component: Whose state it is.
-        folder: The component's working folder.
-        path: The state's file.
+        Raises:
+            EngineFailed: naming where it is, what is left of the state, and what to do.
+        """
+        content = self.content()
+        if content:
+            if _parsed(content) is None:
+                raise self._damaged("is torn: it cannot be read as JSON")
+            return
+        if self._kept():
+            raise self._damaged("is empty, and it was not before")
 
-    Raises:
-        EngineFailed: it is not a newer state of this component.
-    """
-    errored = folder / ERRORED_STATE
-    if not errored.exists():
-        return
-    content = errored.read_bytes()
-    now = path.read_bytes() if path.exists() else b""
-    if content != now:
-        _require_newer(errored, content, _parsed(now) or _parsed(_kept(store, component)))
-        store.put(set_aside_key(component), now, if_match=ANY)
-        store.put(state_key(component), content, if_match=ANY)
-    errored.unlink()
+    def keep_copy(self) -> None:
+        """Keep a copy of the whole state, before an apply writes it and after it did."""
+        self.store.put(kept_key(self.part), self.content(), if_match=ANY)
+
+    def take_errored(self, folder: Path) -> None:
+        """Put an `errored.tfstate` that an apply left in the place of the state.
+
+        Does nothing where there is none. The state that it replaces is set aside in the store.
+
+        Args:
+            folder: The part's working folder.
+
+        Raises:
+            EngineFailed: it is not a newer state of this part.
+        """
+        errored = folder / ERRORED_STATE
+        if not errored.exists():
+            return
+        content = errored.read_bytes()
+        found = self.store.get(state_key(self.part))
+        now = found.data if found else b""
+        if content != now:
+            _require_newer(errored, content, _parsed(now) or _parsed(self._kept()))
+            self.store.put(set_aside_key(self.part), now, if_match=ANY)
+            # Not by `terraform state push`: that looks at the serial and writes later, and a
+            # person's own apply may come between.
+            self.store.put(state_key(self.part), content, if_match=found.etag if found else ABSENT)
+        errored.unlink()
+
+    def _kept(self) -> bytes:
+        found = self.store.get(kept_key(self.part))
+        return found.data if found else b""
+
+    def _damaged(self, what: str) -> EngineFailed:
+        left = ""
+        if self._kept():
+            left += (
+                f" In the store, {kept_key(self.part)} is the newest copy that was kept; remove it "
+                "too if there shall be no state at all."
+            )
+        path = self.store.local_path(state_key(self.part))
+        backup = path.with_name(f"{path.name}.backup") if path else None
+        if backup and backup.exists():
+            left += f" {backup} is Terraform's own backup."
+        return EngineFailed(
+            f"{part_shown(self.part)}: the Terraform state {self.where()} {what}. Terraform was "
+            "probably killed, or its disk full, while it wrote it. Nothing was done with it. Put "
+            "back the newest state that is right, import what the last apply made since "
+            f"(`terraform import`), and deploy again.{left}"
+        )
 
 
 def _require_newer(errored: Path, content: bytes, state: State | None) -> None:
@@ -124,30 +169,6 @@ def _parsed(content: bytes) -> State | None:
 def _serial(state: State) -> int:
     serial = state.get("serial")
     return serial if isinstance(serial, int) else -1
-
-
-def _kept(store: Store, component: str) -> bytes:
-    found = store.get(kept_key(component))
-    return found.data if found else b""
-
-
-def _damaged(store: Store, component: str, path: Path, what: str) -> EngineFailed:
-    left = ""
-    if _kept(store, component):
-        left += (
-            f" In the store, {kept_key(component)} is the newest copy that was kept; remove it too "
-            "if there shall be no state at all."
-        )
-    backup = path.with_name(f"{path.name}.backup")
-    if backup.exists():
-        left += f" {backup} is Terraform's own backup."
-    return EngineFailed(
-        f"{part_shown(component)}: the Terraform state {path} {what}. Terraform was probably "
-        "killed, or its disk full, while it wrote it. Nothing was done with it. Put back the "
-        "newest state that is right, import what the last apply made since (`terraform import`), "
-        "and deploy again."
-        f"{left}"
-    )
 
 
 def _unusable(errored: Path, why: str) -> EngineFailed:

@@ -4,12 +4,12 @@ It is rebuilt from the release and the store at any time: nothing in it is the o
 """
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from activities.masking import Mask
-from activities.terraform.state_file import state_key, take_errored
+from activities.terraform.backend import Backend, write_private
+from activities.terraform.state_file import StateFile
 from activities.terraform.tool import environment
 from activities.workplace import Workplace
 from apps.config import AppConfig, TerraformModule
@@ -22,7 +22,6 @@ from apps.templates.printing import go_text
 from contracts.errors import BadConfig, BadInput, EngineFailed, NotThere
 from contracts.messages import OperationInput
 
-_OVERRIDE = "exclave_backend_override.tf.json"
 _PREPARED = ".exclave-initialised"
 _OURS = "exclave-"
 _LOCK_FILE = ".terraform.lock.hcl"
@@ -38,7 +37,8 @@ class Workspace:
     module: TerraformModule
     environment: dict[str, str]
     mask: Mask
-    state_path: Path
+    state: StateFile
+    backend: Backend
     artifact: str
     variable_files: tuple[Path, ...]
     """In their order: a later one wins."""
@@ -60,16 +60,14 @@ class Workspace:
             EngineFailed: Terraform uses another backend than ours.
         """
         self._require_backend()
-        _write_private(self.folder / _PREPARED, f"{self.artifact} {plan_key}")
+        write_private(self.folder / _PREPARED, f"{self.artifact} {plan_key}")
 
     def _require_backend(self) -> None:
-        record = self.folder / ".terraform" / "terraform.tfstate"
-        backend = json.loads(record.read_bytes()).get("backend", {}) if record.exists() else {}
-        used = backend.get("config", {}).get("path")
-        if backend.get("type") != "local" or used != str(self.state_path):
+        taken = self.backend.is_used_in(self.folder)
+        if taken is not None:
             raise EngineFailed(
                 f"{part_shown(self.part)}: Terraform did not take the backend of this install but "
-                f"{backend.get('type')!r}. Remove `backend` and `cloud` blocks from the module."
+                f"{taken!r}. Remove `backend` and `cloud` blocks from the module."
             )
 
 
@@ -89,21 +87,24 @@ def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
         what = "sandbox" if part == SANDBOX else f"component {part!r}"
         raise NotThere(f"The release {input.release} has no {what}.")
     folder = workplace.work_folder(part)
-    state_path = workplace.store.local_path(state_key(part))
-    if state_path is None:
-        raise EngineFailed("This kind of store cannot hold Terraform's state yet.")
-    state_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    take_errored(workplace.store, part, folder, state_path)
+    backend = Backend.of(workplace.store, part)
+    state = StateFile(workplace.store, part)
+    state.take_errored(folder)
     artifact = workplace.releases.unpack_module(input.app, input.release, part, folder)
     values = _render(workplace, config, module, input)
-    _write_backend(folder, state_path)
+    backend.write(folder)
     return Workspace(
         folder=folder,
         part=part,
         module=module,
-        environment=environment(workplace.data, folder, values.environment),
-        mask=values.mask,
-        state_path=state_path,
+        environment={
+            **backend.environment,
+            # What the vendor sets wins: its providers must not act as somebody else.
+            **environment(workplace.data, folder, values.environment),
+        },
+        mask=values.mask.and_also(backend.secrets),
+        state=state,
+        backend=backend,
         artifact=artifact,
         variable_files=_write_variables(folder, values),
     )
@@ -157,12 +158,6 @@ def _sensitive_parts(module: TerraformModule, data: dict[str, object]) -> list[o
     return [one.value for one in parts if one.sensitive]
 
 
-def _write_backend(folder: Path, state_path: Path) -> None:
-    """An override file replaces whatever backend the module names."""
-    override = {"terraform": {"backend": {"local": {"path": str(state_path)}}}}
-    _write_private(folder / _OVERRIDE, json.dumps(override))
-
-
 def _write_variables(folder: Path, values: _Values) -> tuple[Path, ...]:
     """Files of their own, since everybody on the machine can read argv.
 
@@ -180,11 +175,5 @@ def _write_variables(folder: Path, values: _Values) -> tuple[Path, ...]:
     for name, text in contents:
         kind = ".json" if text.lstrip().startswith("{") else ""
         paths.append(folder / f"{_OURS}{name}.auto.tfvars{kind}")
-        _write_private(paths[-1], text)
+        write_private(paths[-1], text)
     return tuple(paths)
-
-
-def _write_private(path: Path, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)

@@ -41,8 +41,10 @@ def interrupt() -> None:
 
 
 async def test_workers_end_first_then_the_registry_then_temporal(plane, said, tmp_path):
-    running = asyncio.create_task(plane().run())
-    await said.until("control plane is up")
+    control_plane = plane()
+    running = asyncio.create_task(control_plane.run())
+    async with asyncio.timeout(20):
+        await control_plane.up.wait()
     assert (tmp_path / "data" / "pids.json").exists()
     interrupt()
     await running
@@ -55,8 +57,10 @@ async def test_workers_end_first_then_the_registry_then_temporal(plane, said, tm
 async def test_the_second_signal_reaches_workers_and_the_third_tells_who_is_left(
     plane, said, tmp_path
 ):
-    running = asyncio.create_task(plane(build={"patience": 3}).run())
-    await said.until("control plane is up")
+    control_plane = plane(build={"patience": 3})
+    running = asyncio.create_task(control_plane.run())
+    async with asyncio.timeout(20):
+        await control_plane.up.wait()
     interrupt()
     await said.until("Draining")
     while "build" not in (tmp_path / "asked.log").read_text():

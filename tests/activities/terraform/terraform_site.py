@@ -15,10 +15,11 @@ from activities.workplace import Workplace
 from apps.config import AppConfig, Metadata, TerraformComponent
 from contracts.deploys import Applied, ApplyInput, Plan, PlanInput
 from contracts.messages import Turn
-from store.folder import FolderStore
 from store.install_state import InstallState
+from store.interface import Store
 from store.machine import Machine
-from store.opening import folder_description
+from store.opening import folder_description, open_store, s3_description
+from store.s3_place import S3Place
 
 RELEASE = "sha256:" + "1" * 64
 TURN = Turn(number=1, workflow_id="deploy/acme/1")
@@ -49,21 +50,21 @@ class Module:
 class TerraformSite:
     """An install worker without a control plane."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, place: S3Place | None = None) -> None:
         assert shutil.which("terraform") or shutil.which("tofu"), "these tests need Terraform"
         self.data = root / "data"
         self.data.mkdir(parents=True)
-        self.store = FolderStore(root / "store")
+        description = s3_description(place) if place else folder_description(root / "store")
+        self.store: Store = open_store(description)
         self.module = Module({})
         self.count = 0
-        machine = Machine.here(self.data)
-        self._operations = Operations(
-            self.store, folder_description(self.store.root), self.data, machine
-        )
+        self.operations = Operations(self.store, description, self.data, Machine.here(self.data))
 
     @property
     def state(self) -> Path:
-        return self.store.local_path(state_key("net"))
+        path = self.store.local_path(state_key("net"))
+        assert path is not None
+        return path
 
     @property
     def folder(self) -> Path:
@@ -79,10 +80,11 @@ class TerraformSite:
         input = PlanInput(key=f"run/net/plan/{self.count}", **self._common())
         return input.key, await ActivityEnvironment().run(self._activities().plan, input)
 
-    async def apply(self, plan_key: str, plan: Plan) -> Applied:
+    async def apply(self, plan_key: str, plan: Plan, key: str | None = None) -> Applied:
+        """Apply; with a key, another attempt of the same operation."""
         self.count += 1
         input = ApplyInput(
-            key=f"run/net/apply/{self.count}",
+            key=key or f"run/net/apply/{self.count}",
             plan_key=plan_key,
             digest=plan.digest,
             **self._common(),
@@ -100,7 +102,7 @@ class TerraformSite:
                 data=self.data,
                 store=self.store,
                 state=InstallState(self.store, "acme", "dev"),
-                operations=self._operations,
+                operations=self.operations,
                 releases=cast(ReleaseReader, self.module),
             )
         )

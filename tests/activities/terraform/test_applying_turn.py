@@ -23,7 +23,10 @@ async def test_nothing_is_applied_without_the_turn(tmp_path: Path) -> None:
 
     async def run(label: str, run: ToolRun) -> object:
         started.append(label)
-        return SimpleNamespace(outcome="exited")
+        return SimpleNamespace(outcome="exited", failed=None, succeeded=lambda: True)
+
+    async def free() -> None:
+        pass
 
     async def check(turn: Turn) -> None:
         await Workplace.check_turn(place, turn)
@@ -34,6 +37,9 @@ async def test_nothing_is_applied_without_the_turn(tmp_path: Path) -> None:
             workplace=SimpleNamespace(check_turn=check),
             input=SimpleNamespace(turn=Turn(number=1, workflow_id="deploy/acme/1")),
             operation=SimpleNamespace(run=run),
+            state_is_free=free,
+            say=lambda words: None,
+            tool=SimpleNamespace(name="terraform"),
         ),
     )
     await _run(job, cast(ToolRun, None))

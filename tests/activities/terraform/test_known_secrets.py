@@ -7,7 +7,10 @@ from typing import Any
 from activities.masking import MASK, Mask
 from activities.terraform.changes import read_changes
 from activities.terraform.secrets import KnownSecrets
+from activities.terraform.state_file import StateFile, state_key
+from store.folder import FolderStore
 from store.install_state import Output
+from store.interface import ANY
 
 PLAN = {
     "variables": {"v": {"value": "from-variable"}, "w": {"value": "open-variable"}},
@@ -52,9 +55,10 @@ PLAN = {
 
 
 def known(tmp_path: Path, state: dict[str, Any] | None = None) -> KnownSecrets:
-    path = tmp_path / "terraform.tfstate"
-    path.write_text(json.dumps(state) if state else "")
-    return KnownSecrets(Mask.of(["rendered-secret"]), path)
+    store = FolderStore(tmp_path / "store")
+    content = json.dumps(state) if state else ""
+    store.put(state_key("net"), content.encode(), if_match=ANY)
+    return KnownSecrets(Mask.of(["rendered-secret"]), StateFile(store, "net"))
 
 
 def test_whatever_a_plan_marks(tmp_path: Path) -> None:
@@ -118,5 +122,5 @@ def test_what_the_state_marks_and_what_the_plan_marked_of_it(tmp_path: Path) -> 
 
 def test_a_torn_state_is_not_asked(tmp_path: Path) -> None:
     secrets = known(tmp_path)
-    (tmp_path / "terraform.tfstate").write_text('{"outputs": {')
+    (tmp_path / "store" / state_key("net")).write_text('{"outputs": {')
     assert secrets.mask().text("rendered-secret") == MASK

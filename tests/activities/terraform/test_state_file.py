@@ -6,14 +6,11 @@ from pathlib import Path
 import pytest
 
 from activities.terraform.state_file import (
+    StateFile,
     instances,
-    keep_copy,
     kept_key,
-    read_state,
-    require_whole,
     set_aside_key,
     state_key,
-    take_errored,
 )
 from contracts.errors import EngineFailed
 from store.folder import FolderStore
@@ -31,15 +28,19 @@ class Site:
         self.folder.mkdir()
         self.errored = self.folder / "errored.tfstate"
 
+    @property
+    def state(self) -> StateFile:
+        return StateFile(self.store, "net")
+
     def require_whole(self) -> None:
-        require_whole(self.store, "net", self.path)
+        self.state.require_whole()
 
     def keep(self, content: bytes) -> None:
         self.path.write_bytes(content)
-        keep_copy(self.store, "net", self.path)
+        self.state.keep_copy()
 
     def take(self) -> None:
-        take_errored(self.store, "net", self.folder, self.path)
+        self.state.take_errored(self.folder)
 
     def get(self, key: str) -> bytes | None:
         found = self.store.get(key)
@@ -53,11 +54,11 @@ def site(tmp_path: Path) -> Site:
 
 def test_none_before_the_first_apply(site: Site) -> None:
     site.require_whole()
-    keep_copy(site.store, "net", site.path)
+    site.state.keep_copy()
     site.require_whole()
     site.path.write_bytes(b"")
     site.require_whole()
-    assert read_state(site.path) is None
+    assert site.state.read() is None
 
 
 def test_an_empty_one_that_was_not_empty(site: Site) -> None:
@@ -77,7 +78,7 @@ def test_a_torn_one(site: Site, content: bytes) -> None:
     site.path.write_bytes(content)
     with pytest.raises(EngineFailed, match="is torn"):
         site.require_whole()
-    assert read_state(site.path) is None
+    assert site.state.read() is None
 
 
 @pytest.mark.parametrize("now", [state(), b"", state()[:20]])

@@ -105,9 +105,9 @@ def test_variables_are_rendered_from_the_state(site: Site) -> None:
 def test_the_backend_is_the_store_whatever_the_module_says(site: Site) -> None:
     space = site.prepare()
     override = json.loads((space.folder / "exclave_backend_override.tf.json").read_bytes())
-    assert override == {"terraform": {"backend": {"local": {"path": str(space.state_path)}}}}
-    assert space.state_path == site.store.root / state_key("net")
-    assert space.state_path.parent.is_dir()
+    assert override == {"terraform": {"backend": {"local": {"path": str(state_file(space))}}}}
+    assert state_file(space) == site.store.root / state_key("net")
+    assert state_file(space).parent.is_dir()
 
 
 def test_everything_rendered_is_for_its_owner_alone(site: Site) -> None:
@@ -123,7 +123,7 @@ def test_everything_rendered_is_for_its_owner_alone(site: Site) -> None:
     ]
     ours = [path for path in space.folder.iterdir() if path.name.startswith("exclave")]
     assert {path.stat().st_mode & 0o777 for path in ours} == {0o600}
-    assert space.state_path.parent.stat().st_mode & 0o777 == 0o700
+    assert state_file(space).parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_secrets_reach_the_mask_however_they_are_used(site: Site) -> None:
@@ -188,8 +188,8 @@ def test_the_sandbox_has_a_folder_and_a_state_of_its_own(site: Site) -> None:
     space = site.prepare(SANDBOX, sandbox={"vars": {"zone": "{{ .nuon.inputs.inputs.zone }}"}})
     assert variables(space) == {"zone": "a"}
     assert space.folder == site.data / "work" / "acme" / SANDBOX
-    assert space.state_path == site.store.root / state_key(SANDBOX)
-    assert space.state_path != site.prepare().state_path
+    assert state_file(space) == site.store.root / state_key(SANDBOX)
+    assert state_file(space) != state_file(site.prepare())
 
 
 def test_the_sandbox_sees_nothing_that_comes_after_it(site: Site) -> None:
@@ -210,6 +210,10 @@ def test_what_is_set_by_the_worker_is_told_with_the_sandbox(site: Site) -> None:
         site.prepare(SANDBOX, sandbox={"env_vars": {"TF_WORKSPACE": "other"}})
 
 
+def state_file(space: Workspace) -> Path:
+    return Path(space.state.where())
+
+
 def initialised(space: Workspace, backend: dict[str, Any]) -> None:
     record = space.folder / ".terraform" / "terraform.tfstate"
     record.parent.mkdir(exist_ok=True)
@@ -219,7 +223,7 @@ def initialised(space: Workspace, backend: dict[str, Any]) -> None:
 def test_init_is_remembered_for_its_plan_and_artifact_alone(site: Site) -> None:
     space = site.prepare()
     assert not space.is_initialised_for("plan/1")
-    initialised(space, {"type": "local", "config": {"path": str(space.state_path)}})
+    initialised(space, {"type": "local", "config": {"path": str(state_file(space))}})
     space.initialised_for("plan/1")
     assert space.is_initialised_for("plan/1")
     assert not space.is_initialised_for("plan/2")
@@ -264,5 +268,5 @@ def test_a_state_that_could_not_be_written_is_saved_before_the_folder_is_made(si
     space = site.prepare()
     (space.folder / "errored.tfstate").write_text('{"lineage": "l", "serial": 2}')
     space = site.prepare()
-    assert json.loads(space.state_path.read_bytes())["serial"] == 2
+    assert json.loads(state_file(space).read_bytes())["serial"] == 2
     assert not (space.folder / "errored.tfstate").exists()
