@@ -14,6 +14,7 @@ from activities.heartbeats import heartbeating
 from activities.masking import Mask
 from activities.once import Say, once
 from activities.operations.operation import Operation, ToolEnd
+from activities.retention import drop_what_old_runs_left
 from activities.terraform.outputs import LARGEST_SENT_BYTES, as_sent, sent_bytes
 from activities.workplace import Workplace
 from apps.config import Action
@@ -90,7 +91,10 @@ class ActionActivities:
         )
         say(f"runs {step.name}")
         end = found or await operation.run(STEP, script.run)
-        return await asyncio.to_thread(self._take, input, action, end, script)
+        result = await asyncio.to_thread(self._take, input, action, end, script)
+        if input.step == len(action.steps) - 1:
+            await asyncio.to_thread(drop_what_old_runs_left, self._workplace)
+        return result
 
     def _take(self, input: StepInput, action: Action, end: ToolEnd, script: Script) -> StepResult:
         name = action.steps[input.step].name

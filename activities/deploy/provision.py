@@ -5,9 +5,9 @@ import asyncio
 from temporalio import activity
 
 from activities.deploy.decisions import decide_sandbox
-from activities.deploy.retention import drop_what_old_runs_left
 from activities.deploy.scoping import open_target, scope_of, triggered
 from activities.heartbeats import heartbeating
+from activities.retention import drop_what_old_runs_left
 from activities.workplace import Workplace
 from contracts import provisions
 from contracts.deploys import FinishInput, Scope, ScopeInput

@@ -49,7 +49,7 @@ class StackActivities:
             )
         except EnrolmentError as error:
             raise BadInput(
-                f"{error}\nThe keys of the store are the install's own input; the addresses are the "
+                f"{error}\nThe store's keys are the install's own input; the addresses are the "
                 "control worker's --worker-temporal and --worker-releases."
             ) from None
         return Stack(kind=systemd.KIND, files=dict(systemd.render(enrolment, input.app)))

@@ -15,7 +15,7 @@ from exclave.dev.data import DataFolderInUse
 from exclave.dev.declaration import DeclarationError
 from exclave.dev.plane import ControlPlane
 from exclave.exits import CommandEnded, Exit, Refused, run
-from exclave.plane import Plane
+from exclave.plane import Plane, quieten
 from exclave.screens.terminal import Lines
 from wire.connection import TemporalAddress, connect_once
 
@@ -76,6 +76,7 @@ async def _tell(
 
 async def _story(stage: Stage, control: ControlPlane, lines: Lines) -> None:
     where = TemporalAddress(str(stage.declaration.temporal.address), stage.declaration.namespace)
+    quieten()
     plane = Plane(where, await connect_once(where))
     cast = Cast(plane, f"http://{stage.declaration.registry.push}", lines)
 

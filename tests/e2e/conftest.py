@@ -22,7 +22,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+LONGEST_FIRST = ("test_random_kills.py", "test_death.py", "test_every_history.py", "test_demo.py")
+"""Files run beside each other (`-n`): what takes minutes must not begin last."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = {name: number for number, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
     for item in items:
         if Path(item.fspath).parent == Path(__file__).parent:
             item.add_marker(pytest.mark.e2e)

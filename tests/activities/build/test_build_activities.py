@@ -1,6 +1,7 @@
 """A build turns a folder into one release, whose digest depends on the content alone."""
 
 import os
+import shutil
 import stat
 import zipfile
 from collections.abc import Iterator
@@ -159,6 +160,52 @@ async def test_pack_says_whether_the_artifact_was_there(registry: Registry, tmp_
     packed = [await environment.run(activities.pack, request) for _ in range(2)]
     assert [result.reused for result in packed] == [False, True]
     assert packed[0].artifact == packed[1].artifact
+
+
+async def test_a_source_that_was_packed_here_is_not_packed_again(
+    registry: Registry, layout: Layout, tmp_path: Path
+) -> None:
+    activities, run = BuildActivities(registry, tmp_path / "data"), ActivityEnvironment().run
+    source = push_source(registry, write_shop(tmp_path / "app", SANDBOX_FILES))
+    asked = CheckSource(app="shop", source=source)
+    before = await run(activities.check, asked)
+    assert before.packed == {}
+    artifacts = {}
+    for name in ("network", "api", SANDBOX):
+        request = PackComponent(app="shop", source=source, component=name)
+        artifacts[name] = (await run(activities.pack, request)).artifact
+        # What is not assembled yet is known part by part.
+        assert (await run(activities.check, asked)).packed == artifacts
+
+    components = {name: artifacts[name] for name in ("network", "api")}
+    release = AssembleRelease(
+        app="shop", config=before.config, components=components, sandbox=artifacts[SANDBOX]
+    )
+    assembled = await run(activities.assemble, release)
+    shutil.rmtree(tmp_path / "data/cache")
+    assert (await run(activities.check, asked)).packed == artifacts
+    again = await run(activities.assemble, release)
+    assert (again.release, again.reused) == (assembled.release, True)
+    assert not (tmp_path / "data/cache").exists(), "the source was fetched again"
+
+    other = await run(activities.check, CheckSource(app="store", source=source))
+    assert other.packed == {}, "another app's repository has none of it"
+
+
+async def test_what_the_registry_lost_is_packed_again(
+    registry: Registry, layout: Layout, tmp_path: Path
+) -> None:
+    activities, run = BuildActivities(registry, tmp_path / "data"), ActivityEnvironment().run
+    source = push_source(registry, write_shop(tmp_path / "app"))
+    request = PackComponent(app="shop", source=source, component="api")
+    packed = await run(activities.pack, request)
+
+    shutil.rmtree(tmp_path / "registry/apps+shop")
+    checked = await run(activities.check, CheckSource(app="shop", source=source))
+    assert checked.packed == {}
+    again = await run(activities.pack, request)
+    assert (again.artifact, again.reused) == (packed.artifact, False)
+    assert registry.has_manifest("apps/shop", packed.artifact.digest)
 
 
 async def test_one_app_has_nothing_of_another(

@@ -1,5 +1,6 @@
 """Which Terraform is used, and which versions will do."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,32 @@ def test_terraform_is_taken_before_tofu(path: Path) -> None:
     script(path, "terraform", ANSWER)
     found = find_terraform()
     assert (found.name, found.version, found.path) == ("terraform", "1.11.4", path / "terraform")
+
+
+def test_the_same_file_is_asked_once_by_all_who_begin_together(path: Path) -> None:
+    asked = path / "asked"
+    script(path, "terraform", f"echo >> {asked}; {ANSWER}")
+    with ThreadPoolExecutor(4) as threads:
+        found = set(threads.map(lambda _: find_terraform().version, range(8)))
+    assert found == {"1.11.4"}
+    assert asked.read_text() == "\n"
+
+    script(path, "terraform", f"echo >> {asked}; {ANSWER.replace('1.11.4', '1.12.0')}")
+    assert find_terraform().version == "1.12.0"
+
+
+def test_it_is_asked_again_in_time_since_it_may_be_a_wrapper(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script(
+        path, "terraform", f"read version < {path}/chosen; {ANSWER}".replace("1.11.4", "'$version'")
+    )
+    (path / "chosen").write_text("1.11.4\n")
+    assert find_terraform().version == "1.11.4"
+    (path / "chosen").write_text("1.12.0\n")
+    assert find_terraform().version == "1.11.4"
+    monkeypatch.setattr("activities.terraform.tool._BELIEVED_SECONDS", 0.0)
+    assert find_terraform().version == "1.12.0"
 
 
 def test_none_says_where_to_get_it(path: Path) -> None:

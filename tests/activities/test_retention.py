@@ -9,9 +9,9 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from activities.deploy.activities import DeployActivities
-from activities.deploy.retention import KEPT_RUNS, drop_old_runs
 from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
+from activities.retention import KEPT_RUNS, drop_old_runs
 from activities.workplace import Workplace
 from contracts.deploys import FinishInput
 from contracts.messages import Turn
@@ -45,6 +45,14 @@ class Site:
         folder.mkdir(parents=True)
         (folder / "output.log").write_text("secret")
 
+    def act(self, name: str, action: str, at: float) -> None:
+        """A run of an action with one step."""
+        key = f"{name}/{action}/step/0"
+        journal = Journal(self.store, lambda: at)
+        journal.begin(key, Machine("here", "b"))
+        journal.record_result(key, {})
+        (self.runs / key / "1-step").mkdir(parents=True)
+
     def planned(self) -> set[str]:
         return {key.split("/")[1] for key in self.store.list("plans/")}
 
@@ -68,13 +76,15 @@ def test_the_newest_runs_keep_what_they_left(site: Site) -> None:
     assert len(site.store.list("journals/")) == KEPT_RUNS + 5
 
 
-def test_a_plan_outlives_any_number_of_actions(site: Site) -> None:
-    site.run("deploy", NOW - 100)
-    for number in range(KEPT_RUNS):
-        site.run(f"action-{number}", NOW - number, plan=False)
+def test_actions_push_out_nothing_but_their_own(site: Site) -> None:
+    site.run("deploy", NOW - WEEK * 9)
+    site.act("rare", "backup", NOW - WEEK * 8)
+    for number in range(KEPT_RUNS + 3):
+        site.act(f"often-{number}", "health", NOW - WEEK * 5 + number)
     drop_old_runs(site.store, site.runs, NOW)
     assert site.planned() == {"deploy"}
-    assert "deploy" not in site.here()
+    often = {f"often-{number}" for number in range(3, KEPT_RUNS + 3)}
+    assert site.here() == {"deploy", "rare", *often}
 
 
 def test_what_another_attempt_may_look_for_is_kept_for_a_week(site: Site) -> None:

@@ -16,6 +16,10 @@ from store.interface import Store, StoreError
 from store.journal import Journal
 
 KEPT_RUNS = 20
+"""Of those that change the install, and of each action."""
+
+STEP = "step"
+"""The verb in the keys of an action's operations."""
 
 _UNSETTLED_SECONDS = 7 * 24 * 3600.0
 
@@ -51,9 +55,24 @@ def drop_old_runs(store: Store, runs: Path, now: float | None = None) -> None:
         for key in plans:
             if key.startswith(f"plans/{run}/"):
                 store.delete(key)
-    here = runs.iterdir() if runs.is_dir() else ()
-    for run in history.old(folder.name for folder in here if folder.is_dir()):
-        shutil.rmtree(runs / run)
+    for group in _groups(runs).values():
+        for run in history.old(group):
+            shutil.rmtree(runs / run)
+
+
+def _groups(runs: Path) -> dict[str, list[str]]:
+    """The runs that have a folder here, by what they count against: an action that runs every few
+    minutes must not push out what the last deploys left.
+
+    Returns:
+        The runs by action; those that change the install are under the empty name.
+    """
+    groups: dict[str, list[str]] = {}
+    for folder in runs.iterdir() if runs.is_dir() else ():
+        if folder.is_dir():
+            steps = next(folder.glob(f"*/{STEP}"), None)
+            groups.setdefault(steps.parent.name if steps else "", []).append(folder.name)
+    return groups
 
 
 class _History:
@@ -65,7 +84,10 @@ class _History:
 
     def old(self, runs: Iterable[str]) -> list[str]:
         """Those of the runs that are not among the newest, and have ended."""
-        newest_first = sorted(set(runs), key=lambda run: (-self._when(run), run))
+        names = set(runs)
+        if len(names) <= KEPT_RUNS:
+            return []
+        newest_first = sorted(names, key=lambda run: (-self._when(run), run))
         return [run for run in newest_first[KEPT_RUNS:] if self._has_ended(run)]
 
     def _when(self, run: str) -> float:
