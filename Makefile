@@ -56,7 +56,8 @@ check: setup ## Format, lint, types, and which room may import which
 	$(BIN)/lint-imports
 
 test: setup check ## Everything: the checks, then all tests (needs terraform)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not e2e" -n auto
+	$(BIN)/python -m pytest -m e2e -n 4 --dist loadfile
 
 fast: setup ## The tests that start no processes; under a minute
 	$(BIN)/python -m pytest -m "not e2e and not process" -n auto

@@ -114,7 +114,7 @@ class InstallRun:
         state = self._state
         if state is None:
             raise AssertionError("the run has begun")
-        self.say("settling its parts")
+        self.say("working on its parts")
         runs = [ComponentRun(decision, state).run() for decision in decisions]
         # A failure is an outcome; what is raised here cancels the run, after all have stopped.
         for raised in await asyncio.gather(*runs, return_exceptions=True):

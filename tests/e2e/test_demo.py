@@ -1,5 +1,6 @@
 """`exclave demo`: the story is told, can be looked at, and leaves no process."""
 
+import base64
 import json
 import signal
 import subprocess
@@ -87,6 +88,10 @@ def accepted_updates(address: str, run: str) -> list[dict[str, Any]]:
         for event in json.loads(done.stdout)["events"]
         if "workflowExecutionUpdateAcceptedEventAttributes" in event
     ]
-    approvals = [one["args"][0] for one in accepted if one["name"] == "approve"]
+    approvals = [
+        json.loads(base64.b64decode(one["args"]["payloads"][0]["data"]))
+        for one in accepted
+        if one["name"] == "approve"
+    ]
     assert all(one["digest"].startswith("sha256:") for one in approvals)
     return approvals

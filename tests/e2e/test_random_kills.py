@@ -1,9 +1,12 @@
 """The story, three times at once, while their processes are killed at random."""
 
 import random
+import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 PROGRAM = Path(__file__).with_name("random_kills.py")
 RUNS = 3
@@ -11,6 +14,7 @@ PATIENCE_SECONDS = 1200
 """A run takes two to four minutes: most of it waits for the heartbeat timeouts of the killed."""
 
 
+@pytest.mark.timeout(PATIENCE_SECONDS + 60)
 def test_every_story_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
     seeds = [random.SystemRandom().randrange(2**32) for _ in range(RUNS)]
     logs = {seed: tmp_path / f"{seed}.log" for seed in seeds}
@@ -19,6 +23,13 @@ def test_every_story_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
         with log.open("wb") as out:
             command = [sys.executable, str(PROGRAM), "--seed", str(seed)]
             runs[seed] = subprocess.Popen(command, stdout=out, stderr=out)
-    failed = {seed for seed, run in runs.items() if run.wait(PATIENCE_SECONDS) != 0}
+    try:
+        failed = {seed for seed, run in runs.items() if run.wait(PATIENCE_SECONDS) != 0}
+    finally:
+        for run in runs.values():
+            if run.poll() is None:
+                # As Ctrl-C does: it drains what it has brought up.
+                run.send_signal(signal.SIGINT)
+                run.wait()
     told = "\n".join(f"--- seed {seed}\n{logs[seed].read_text()[-6000:]}" for seed in failed)
     assert not failed, f"{told}\nAgain: python {PROGRAM.relative_to(Path.cwd())} --seed …"
