@@ -55,6 +55,23 @@ class Mask:
             text = text.replace(form, MASK) if isinstance(form, str) else form.sub(MASK, text)
         return text
 
+    def within(self, text: str, start: int, end: int) -> str:
+        """The part of the text between the two, with each secret replaced: also one that only
+        begins or ends in it."""
+        shown, at = [], start
+        for begin, stop in _merged(self._spans(text)):
+            if stop <= at or begin >= end:
+                continue
+            shown += [text[at:begin], MASK]
+            at = stop
+        shown.append(text[at:end])
+        return "".join(shown)
+
+    def _spans(self, text: str) -> Iterable[tuple[int, int]]:
+        for form in self._within:
+            pattern = re.compile(re.escape(form)) if isinstance(form, str) else form
+            yield from (found.span() for found in pattern.finditer(text))
+
     def value(self, value: object) -> object:
         """A JSON value with each secret replaced, in keys too."""
         if isinstance(value, Mapping):
@@ -66,6 +83,17 @@ class Mask:
         if str(value) in self._whole:
             return MASK
         return self.text(value) if isinstance(value, str) else value
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans in their order, those that overlap as one."""
+    merged: list[tuple[int, int]] = []
+    for begin, stop in sorted(spans):
+        if merged and begin < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(stop, merged[-1][1]))
+        else:
+            merged.append((begin, stop))
+    return merged
 
 
 def _leaves(value: object) -> Iterable[str]:

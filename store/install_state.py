@@ -300,15 +300,20 @@ class InstallState:
         )
 
     def secrets(self, config: AppConfig) -> list[object]:
-        """Every sensitive value that the store knows: what must be masked wherever it shows up."""
+        """Every sensitive value that is known with a release: what must be masked wherever it shows
+        up."""
+        inputs = [one.value for one in self.inputs(config).values() if isinstance(one, Sensitive)]
+        return [*self.secrets_of_any_release(), *inputs]
+
+    def secrets_of_any_release(self) -> list[object]:
+        """Every sensitive value that the store itself knows."""
         sandbox = self.component(SANDBOX)
         kept = [one.outputs for one in (*self.components().values(), sandbox) if one]
         kept += [one.outputs for one in self._all("actions/", ActionRecord)]
         outputs = [out.value for one in kept for out in one.values() if out.sensitive]
-        inputs = [one.value for one in self.inputs(config).values() if isinstance(one, Sensitive)]
         # Of other releases too: a component that is torn down from one may still hold its value.
         set_here = read_document(self._store, _SENSITIVE_INPUTS)
-        return [*outputs, *inputs, *(set_here[0].values() if set_here else ())]
+        return [*outputs, *(set_here[0].values() if set_here else ())]
 
     def digest_key(self) -> bytes:
         """The key of plan digests, made once and never shown."""

@@ -21,6 +21,7 @@ from activities.deploy.deprovision import DeprovisionActivities
 from activities.deploy.provision import ProvisionActivities
 from activities.heartbeats import cancelled_by_person
 from activities.installs.description import FEATURES, describe_worker
+from activities.logs import LogActivities
 from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
 from activities.stopping import StopActivities
@@ -111,6 +112,7 @@ def make(client: Client, workplace: Workplace) -> Worker:
         activities=[
             describe_worker,
             StopActivities(workplace).stop,
+            LogActivities(workplace).read,
             deploy.scope,
             deploy.view,
             deploy.finish,

@@ -15,6 +15,7 @@ from contracts.actions import FEATURE_ACTION
 from contracts.deploys import FEATURE_DEPLOY, FEATURE_TERRAFORM
 from contracts.errors import ExclaveError
 from contracts.installs import DescribeInput
+from contracts.logs import FEATURE_LOGS
 from contracts.messages import WorkerDescription
 from contracts.operations import FEATURE_STOP
 from contracts.provisions import FEATURE_PROVISION
@@ -23,7 +24,14 @@ PROTOCOL = 1
 """Raised when an old control plane could no longer speak with this worker."""
 
 FEATURES = frozenset(
-    {FEATURE_DEPLOY, FEATURE_TERRAFORM, FEATURE_ACTION, FEATURE_STOP, FEATURE_PROVISION}
+    {
+        FEATURE_DEPLOY,
+        FEATURE_TERRAFORM,
+        FEATURE_ACTION,
+        FEATURE_STOP,
+        FEATURE_PROVISION,
+        FEATURE_LOGS,
+    }
 )
 """What inputs may require of this worker."""
 

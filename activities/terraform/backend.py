@@ -41,18 +41,12 @@ class Backend:
         """The backend in the install's own store."""
         place = store.s3_place()
         if place is not None:
-            given = {name: os.environ[name] for name in _CREDENTIALS if name in os.environ}
-            return Backend("s3", _s3(place, place.object_key(state_key(part))), given)
+            return Backend("s3", _s3(place, place.object_key(state_key(part))), _given())
         path = store.local_path(state_key(part))
         if path is None:
             raise AssertionError("a store is a folder or in S3")
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         return Backend("local", {"path": str(path)}, {})
-
-    @property
-    def secrets(self) -> list[object]:
-        """What of it must not be shown."""
-        return [self.environment[name] for name in _SECRET if name in self.environment]
 
     def write(self, folder: Path) -> None:
         """Write it as an override file, which replaces whatever backend the module names."""
@@ -68,6 +62,16 @@ class Backend:
             _holds(config.get(name), value) for name, value in self.config.items()
         )
         return None if same else str(used.get("type"))
+
+
+def backend_secrets(store: Store) -> list[object]:
+    """What of the worker's own must not be shown, where Terraform is given it."""
+    given = _given() if store.s3_place() is not None else {}
+    return [given[name] for name in _SECRET if name in given]
+
+
+def _given() -> dict[str, str]:
+    return {name: os.environ[name] for name in _CREDENTIALS if name in os.environ}
 
 
 def _s3(place: S3Place, key: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.masking import Mask
-from activities.terraform.backend import Backend, write_private
+from activities.terraform.backend import Backend, backend_secrets, write_private
 from activities.terraform.state_file import StateFile
 from activities.terraform.tool import environment
 from activities.workplace import Workplace
@@ -102,7 +102,7 @@ def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
             # What the vendor sets wins: its providers must not act as somebody else.
             **environment(workplace.data, folder, values.environment),
         },
-        mask=values.mask.and_also(backend.secrets),
+        mask=values.mask.and_also(backend_secrets(workplace.store)),
         state=state,
         backend=backend,
         artifact=artifact,

@@ -9,7 +9,8 @@ RETRYABLE = {
     "BadInput": False, "BadConfig": False, "PolicyDenied": False, "Denied": False,
     "StalePlan": False, "TurnRefused": False, "EngineFailed": False, "OutcomeUnknown": False,
     "StoreBehind": False, "NotUnderstood": False, "ToolMissing": False, "DeployFailed": False,
-    "Cancelled": False, "NotThere": False, "CredentialsRefused": False, "Bug": False,
+    "ActionFailed": False, "Cancelled": False, "NotThere": False, "CredentialsRefused": False,
+    "Bug": False,
     "LockHeld": True, "Unreachable": True, "ToolLost": True, "Draining": True,
 }  # fmt: skip
 """What versions in the field record and match: names are never removed nor changed."""

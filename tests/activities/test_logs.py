@@ -1,0 +1,177 @@
+"""What tools print, served a page at a time: whole, in order, and without secrets."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import cast
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from activities.logs import LogActivities
+from activities.masking import MASK, Mask
+from activities.operations.opening import Operations
+from activities.operations.operation import Command, ToolRun
+from activities.releases.reader import ReleaseReader
+from activities.workplace import Workplace
+from contracts.errors import BadInput, NotThere
+from contracts.logs import LOG_PAGE_BYTES, LogPage, ReadLog
+from store.folder import FolderStore
+from store.install_state import InstallState
+from store.machine import Machine
+from store.opening import folder_description
+
+KEY = "run/net/apply/1"
+SECRET = "correct-horse-battery"
+
+
+class Site:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        store = FolderStore(root / "store")
+        data = root / "data"
+        data.mkdir()
+        self.operations = Operations(
+            store, folder_description(store.root), data, Machine.here(data)
+        )
+        self.state = InstallState(store, "acme", "dev")
+        self.state.set_sensitive_input("license", SECRET)
+        self.workplace = Workplace(
+            install="acme",
+            org="dev",
+            data=data,
+            store=store,
+            state=self.state,
+            operations=self.operations,
+            releases=cast(ReleaseReader, None),
+        )
+
+    def shell(self, script: str) -> ToolRun:
+        return ToolRun(
+            [Command("script", ["/bin/sh", "-c", script])],
+            self.root,
+            {"PATH": os.environ["PATH"]},
+            60,
+        )
+
+    async def run(self, *scripts: str, end: bool = True) -> None:
+        async with self.operations.open(KEY, "net", lambda words: None) as operation:
+            for number, script in enumerate(scripts):
+                await operation.run(f"part-{number}", self.shell(script))
+            if end:
+                await operation.record_result({})
+
+    async def page(self, position: int = 0, wait: float = 0.0, key: str = KEY) -> LogPage:
+        input = ReadLog(install="acme", key=key, position=position, wait_seconds=wait)
+        page: LogPage = await ActivityEnvironment().run(LogActivities(self.workplace).read, input)
+        return page
+
+    async def all(self) -> tuple[str, int]:
+        """All pages, and how many there were."""
+        text, position, count = "", 0, 0
+        while True:
+            page = await self.page(position)
+            text, position, count = text + page.text, page.position, count + 1
+            if page.ended:
+                return text, count
+            assert page.text
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+async def test_all_runs_one_after_the_other(site: Site) -> None:
+    await site.run("echo one; echo oops >&2", "echo two")
+    assert await site.page() == LogPage(
+        text="-- part-0 (run 1)\none\noops\n-- part-1 (run 2)\ntwo\n",
+        position=(await site.page()).position,
+        ended=True,
+    )
+
+
+async def test_pages_make_up_the_whole(site: Site) -> None:
+    await site.run("i=0; while [ $i -lt 30000 ]; do echo line-$i; i=$((i + 1)); done")
+    text, count = await site.all()
+    assert text == "-- part-0 (run 1)\n" + "".join(f"line-{n}\n" for n in range(30000))
+    assert count == -(-len(text) // LOG_PAGE_BYTES) or count == -(-len(text) // LOG_PAGE_BYTES) + 1
+
+
+async def test_a_line_without_end_is_served_in_pieces(site: Site) -> None:
+    size = 3 * LOG_PAGE_BYTES
+    await site.run(f"head -c {size} /dev/zero | tr '\\0' x")
+    text, count = await site.all()
+    assert text.count("x") - "-- part-0 (run 1)".count("x") == size
+    assert count >= 3
+
+
+@pytest.mark.parametrize("before", [LOG_PAGE_BYTES - n for n in range(1, len(SECRET), 2)])
+async def test_a_secret_across_the_border_of_pages_is_hidden(site: Site, before: int) -> None:
+    await site.run(f"head -c {before} /dev/zero | tr '\\0' x; printf {SECRET}; echo y")
+    text, count = await site.all()
+    # The heading, and a line that is longer than a page.
+    assert count == 3
+    assert MASK in text
+    assert not [n for n in range(4, len(SECRET)) if SECRET[:n] in text or SECRET[-n:] in text]
+
+
+def test_only_what_lies_within_is_given() -> None:
+    mask = Mask.of(["secret", "two words"])
+    text = "a secret b two\nwords c"
+    for start in range(len(text)):
+        for end in range(start, len(text) + 1):
+            part = mask.within(text, start, end)
+            assert not [hidden for hidden in ("ecre", "wo\nwo", "rds") if hidden in part]
+            assert set(part.replace(MASK, "")) <= set("abc ")
+    assert mask.within(text, 0, len(text)) == f"a {MASK} b {MASK} c"
+    assert mask.within(text, 0, 2) == "a "
+    assert mask.within(text, 4, 10) == f"{MASK} b"
+
+
+async def test_what_grows_is_followed_line_by_line(site: Site) -> None:
+    fifo = site.root / "fifo"
+    os.mkfifo(fifo)
+    script = f"echo first; printf half-; cat {fifo}; echo last"
+    running = asyncio.create_task(site.run(script))
+    heading = "-- part-0 (run 1)\n"
+    page = LogPage(text="", position=0, ended=False)
+    text = ""
+    while "first\n" not in text:
+        try:
+            page = await site.page(page.position, wait=10)
+        except NotThere:
+            await asyncio.sleep(0.02)
+            continue
+        text += page.text
+    assert text == f"{heading}first\n"
+    # Half a line may be half of a secret.
+    assert (await site.page(page.position, wait=0.5)).text == ""
+    following = asyncio.create_task(site.page(page.position, wait=20))
+    await asyncio.to_thread(fifo.write_text, f"{SECRET}\n")
+    page = await following
+    text += page.text
+    await running
+    while not page.ended:
+        page = await site.page(page.position, wait=10)
+        text += page.text
+    assert text == f"{heading}first\nhalf-{MASK}\nlast\n"
+
+
+async def test_where_the_output_is_not_here_it_says_so(site: Site) -> None:
+    await site.run("echo one")
+    folder = site.workplace.data / "runs" / KEY / "1-part-0"
+    folder.rename(folder.with_name("elsewhere"))
+    assert (await site.page()).text == "-- part-0 (run 1): what it said is no longer kept\n"
+    (site.workplace.data / "machine-id").write_text("another")
+    other = Machine.here(site.workplace.data)
+    site.operations._context.__dict__["machine"] = other
+    assert "on another machine" in (await site.page()).text
+
+
+async def test_what_was_never_begun(site: Site) -> None:
+    with pytest.raises(NotThere, match="Nothing was begun"):
+        await site.page()
+    for key, position in (("../../etc/passwd", 0), (KEY, -1)):
+        with pytest.raises(BadInput):
+            await site.page(position, key=key)
