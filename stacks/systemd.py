@@ -59,6 +59,8 @@ StartLimitIntervalSec=0
 [Service]
 Type=exec
 ExecStart=/opt/exclave/bin/exclave-worker /etc/exclave/enrolment.toml
+# The tools that it starts are found here, Terraform first of all.
+Environment=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/exclave/bin
 WorkingDirectory=/var/lib/exclave
 StateDirectory=exclave
 StateDirectoryMode=0700

