@@ -156,10 +156,12 @@ def _pairs(values: dict[str, str]) -> TypedSearchAttributes:
 
 
 def _same(now: ScheduleUpdateInput, wanted: Schedule) -> bool:
-    """Whether it starts the same at the same times: the note tells both but the workflow."""
+    """Whether it starts the same at the same times: our note tells both but the workflow. Of one
+    that is paused, the note is somebody's, and tells nothing."""
     found, action = now.description.schedule, wanted.action
     return (
-        found.state.note == wanted.state.note
+        not found.state.paused
+        and found.state.note == wanted.state.note
         and found.policy == wanted.policy
         and isinstance(found.action, ScheduleActionStartWorkflow)
         and isinstance(action, ScheduleActionStartWorkflow)

@@ -39,6 +39,8 @@ class FakeBuilder:
     def __init__(self) -> None:
         self.packing = asyncio.Barrier(2)
         self.sandbox = False
+        self.packed_before: list[str] = []
+        self.packed: list[str] = []
         self.assembled: list[AssembleRelease] = []
         self.broken = ""
 
@@ -51,13 +53,15 @@ class FakeBuilder:
             components=["net"] if self.sandbox else ["net", "db"],
             sandbox=self.sandbox,
             warnings=["odd"],
+            packed={name: blob(name) for name in self.packed_before},
         )
 
     @activity.defn(name=builds.PACK.name)
     async def pack(self, input: PackComponent) -> PackedComponent:
         if self.broken == input.component:
             raise BadConfig(f"{input.component} is broken")
-        if not self.broken:
+        self.packed.append(input.component)
+        if not self.broken and not self.packed_before:
             # Each waits for the other: one after the other would never end.
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await self.packing.wait()
@@ -111,6 +115,18 @@ async def test_the_sandbox_is_packed_at_once_with_the_components(
     [assembled] = builder.assembled
     assert assembled.components == {"net": blob("net")}
     assert assembled.sandbox == blob(SANDBOX)
+
+
+@pytest.mark.parametrize("packed_before", [["net"], ["net", SANDBOX]])
+async def test_what_was_packed_before_is_not_packed_again(
+    client: Client, builder: FakeBuilder, packed_before: list[str]
+) -> None:
+    builder.sandbox, builder.packed_before = True, packed_before
+    handle = await build(client, f"packed-{len(packed_before)}")
+    result = BuildResult.model_validate(await handle.result())
+    assert {"net", SANDBOX} == {*builder.packed, *packed_before}
+    assert not {*builder.packed} & {*packed_before}
+    assert (result.components, result.sandbox) == ({"net": digest("net")}, digest(SANDBOX))
 
 
 @pytest.mark.parametrize("broken", ["check", "db"])

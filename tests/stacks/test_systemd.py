@@ -1,0 +1,76 @@
+"""The stack for a machine of the customer's own: what the unit says, and what the page tells."""
+
+import configparser
+import tomllib
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from activities.installs.stack import StackActivities, WorkerAddresses
+from contracts.errors import BadInput
+from contracts.stacks import RenderStack, StorePlace
+from stacks import systemd
+from stacks.enrolment import Enrolment
+
+ADDRESSES = WorkerAddresses("gateway.example.com:7233", "https://gateway.example.com/v2")
+
+
+def enrolment(**more: str) -> Enrolment:
+    return Enrolment.of(
+        install="acme",
+        namespace="vendor",
+        temporal=ADDRESSES.temporal,
+        releases=ADDRESSES.releases,
+        **more,
+    )
+
+
+def unit(text: str) -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(interpolation=None, strict=True, comment_prefixes=("#",))
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read_string(text)
+    return parser
+
+
+def test_a_worker_may_die_and_its_tools_may_not() -> None:
+    service = unit(systemd.render(enrolment(), "shop")[systemd.UNIT])
+    assert service.sections() == ["Unit", "Service", "Install"]
+    assert service["Service"]["KillMode"] == "process"
+    assert service["Service"]["OOMPolicy"] == "continue"
+    assert service["Service"]["Restart"] == "always"
+    assert service["Service"]["UMask"] == "0077"
+    assert service["Service"]["NoNewPrivileges"] == "yes"
+    # Longer than the longest tool: a drain lets it finish.
+    assert int(service["Service"]["TimeoutStopSec"]) > 3600
+    assert "/opt/exclave/bin" in service["Service"]["Environment"]
+
+
+def test_the_enrolment_reads_back() -> None:
+    made = enrolment(store="s3://bucket/acme", store_region="eu-central-1")
+    told = tomllib.loads(systemd.render(made, "shop")[systemd.ENROLMENT])
+    assert Enrolment.model_validate(told) == made
+
+
+def test_the_page_names_what_is_dialled_and_where_state_lies() -> None:
+    page = systemd.render(enrolment(), "shop")[systemd.PAGE]
+    for word in (ADDRESSES.temporal, ADDRESSES.releases, "install.acme", "shop", "outward"):
+        assert word in page
+    assert "/var/lib/exclave/store" in page
+    in_s3 = systemd.render(enrolment(store="s3://bucket/acme"), "shop")[systemd.PAGE]
+    assert "s3://bucket/acme" in in_s3
+    assert "/var/lib/exclave/store" not in in_s3
+
+
+async def test_an_install_gets_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    render = StackActivities(ADDRESSES, "vendor").render
+    store = StorePlace(url="s3://bucket/acme", endpoint="https://minio.example.com")
+    input = RenderStack(install="acme", app="shop", store=store)
+    made = await ActivityEnvironment().run(render, input)
+    assert made.kind == "systemd"
+    told = tomllib.loads(made.files["enrolment.toml"])
+    assert told["install"] == "acme"
+    assert told["store_endpoint"] == "https://minio.example.com"
+    for wrong in ("s3:/bucket", "gs://bucket", "s3://B"):
+        input = RenderStack(install="acme", app="shop", store=StorePlace(url=wrong))
+        with pytest.raises(BadInput):
+            await ActivityEnvironment().run(render, input)
