@@ -1,0 +1,114 @@
+"""What a change touches: the parts that would be planned again, or torn down, each with the reason.
+
+It is the smallest set that can be told without an install. What really happens to a part that only
+depends on a changed one is known once that was applied: it is planned if something changed there.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from apps.config import AppConfig
+from apps.graph import Graph
+from apps.parts import SANDBOX, part_shown
+
+
+@dataclass(frozen=True)
+class Touched:
+    """One part that a change touches."""
+
+    part: str
+    verb: Literal["plan", "teardown"]
+    reason: str
+
+
+def by_inputs(config: AppConfig, names: Iterable[str]) -> list[Touched]:
+    """What a change of these inputs touches, in the order in which it is done.
+
+    Raises:
+        CycleError: components need each other.
+        TemplateError: a template cannot be parsed.
+    """
+    graph = Graph(config)
+    reasons: dict[str, str] = {}
+    for name in names:
+        for part in graph.components_referencing_input(name):
+            reasons.setdefault(part, f"refers to the input {name}")
+    return _planned(graph, reasons)
+
+
+def by_component(config: AppConfig, name: str) -> list[Touched]:
+    """What a change of one component (or of the sandbox) touches, itself first.
+
+    Raises:
+        CycleError: components need each other.
+        TemplateError: a template cannot be parsed.
+    """
+    return _planned(Graph(config), {name: "is what changes"})
+
+
+def between(
+    before: AppConfig,
+    after: AppConfig,
+    artifacts_before: Mapping[str, str],
+    artifacts_after: Mapping[str, str],
+) -> list[Touched]:
+    """What a deploy of one config over another touches; teardowns last, in reverse order.
+
+    Args:
+        before: What is deployed.
+        after: What would be.
+        artifacts_before: A digest of each part's files, then.
+        artifacts_after: And now.
+
+    Raises:
+        CycleError: components need each other.
+        TemplateError: a template cannot be parsed.
+    """
+    graph = Graph(after)
+    reasons: dict[str, str] = {}
+    for part in _parts(after):
+        reason = _why(part, before, after, artifacts_before, artifacts_after)
+        if reason:
+            reasons[part] = reason
+    gone = set(_parts(before)) - set(_parts(after))
+    order = [one for one in [*Graph(before).reversed(), SANDBOX] if one in gone]
+    torn_down = [Touched(one, "teardown", "is not there any more") for one in order]
+    return [*_planned(graph, reasons), *torn_down]
+
+
+def _why(
+    part: str,
+    before: AppConfig,
+    after: AppConfig,
+    artifacts_before: Mapping[str, str],
+    artifacts_after: Mapping[str, str],
+) -> str | None:
+    then, now = before.module(part), after.module(part)
+    if then is None:
+        return "is new"
+    if artifacts_before.get(part) != artifacts_after.get(part):
+        return "has other files"
+    return "has another config" if then != now else None
+
+
+def _planned(graph: Graph, reasons: Mapping[str, str]) -> list[Touched]:
+    """The parts with a reason of their own, and all that depends on one of them."""
+    found: dict[str, Touched] = {}
+    if SANDBOX in reasons:
+        found[SANDBOX] = Touched(SANDBOX, "plan", reasons[SANDBOX])
+    for name in graph.order():
+        reason = reasons.get(name) or _inherited(name, graph, found)
+        if reason:
+            found[name] = Touched(name, "plan", reason)
+    return list(found.values())
+
+
+def _inherited(name: str, graph: Graph, found: Mapping[str, Touched]) -> str | None:
+    needs = [one for one in graph.dependencies(name) if one in found]
+    needs += [SANDBOX] if SANDBOX in found and graph.reads_sandbox(name) else []
+    return f"depends on {', '.join(part_shown(one) for one in needs)}" if needs else None
+
+
+def _parts(config: AppConfig) -> list[str]:
+    return [*([SANDBOX] if config.sandbox else []), *(one.name for one in config.components)]
