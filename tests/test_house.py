@@ -38,7 +38,7 @@ def test_the_lock_has_hashes_and_names_no_host() -> None:
     for lock in (ROOT / "requirements").glob("*.lock"):
         text = lock.read_text()
         pinned = re.findall(r"^[a-z0-9][a-z0-9._-]*==", text, re.MULTILINE | re.IGNORECASE)
-        assert len(pinned) > 10, lock
+        assert pinned, lock
         assert text.count("--hash=sha256:") >= len(pinned), lock
         assert "://" not in text, lock
 

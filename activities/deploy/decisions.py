@@ -81,7 +81,7 @@ def _reasons(part: str, graph: Graph, target: Target) -> Iterator[str]:
     """Why the part is planned; the first reason is what people are told."""
     record, module = target.record(part), target.config.module(part)
     if record is None or module is None:
-        yield f"it is not {'provisioned' if part == SANDBOX else 'deployed'} yet"
+        yield f"it was not {'provisioned' if part == SANDBOX else 'deployed'} before"
         return
     if record.status != "done":
         yield "its last apply did not end well"
