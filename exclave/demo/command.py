@@ -51,7 +51,7 @@ async def _demo(folder: Path, once: bool) -> None:
     began = monotonic()
     try:
         with empty_stage(folder) as (stage, pids, lock):
-            lines(f"Bringing up a control plane; logs are in {stage.logs}.")
+            lines(f"Bringing up a control plane; logs are in {folder / stage.logs.name}.")
             async with control_plane(stage, pids, lock, lines) as (plane, running):
                 lines(f"Watch it in the Temporal UI: {stage.ui}")
                 await _tell(stage, plane, running, lines)
