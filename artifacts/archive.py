@@ -14,7 +14,8 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -83,23 +84,50 @@ def pack(folder: Path, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES
     return buffer.getvalue()
 
 
+def pack_from(source: Path, directory: PurePosixPath) -> bytes:
+    """Pack a folder that lies in a zip, of whoever made that.
+
+    Args:
+        source: the file of the zip, with at most `MAX_BYTES` and `MAX_FILES` in it.
+        directory: which of its folders.
+
+    Returns:
+        The very bytes that `pack` gives for the folder, were the zip unpacked.
+
+    Raises:
+        ArchiveRefused: as `unpack`; or there is no file in the folder.
+    """
+    buffer = io.BytesIO()
+    with _opened(source) as archive:
+        entries = _checked(archive.infolist(), MAX_BYTES, MAX_FILES)
+        below = sorted(_below(directory, entries), key=lambda entry: str(entry.path))
+        if not below:
+            raise ArchiveRefused(f"there is no file in {directory}")
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as packed:
+            for entry in below:
+                packed.writestr(_info(entry.path, entry.executable), archive.read(entry.info))
+    return buffer.getvalue()
+
+
 def unpack(
     source: bytes | Path,
     destination: Path,
     *,
     max_bytes: int = MAX_BYTES,
     max_files: int = MAX_FILES,
+    durable: bool = True,
 ) -> None:
     """Unpack a zip, of whoever made it, into a new or empty folder.
 
     Every entry is checked before the first is written. Files get mode 0600 (0700 where the zip
-    marks them executable) and folders 0700, and their content is on the disk on return.
+    marks them executable) and folders 0700.
 
     Args:
         source: the zip's bytes, or the file that holds it.
         destination: created with its parents; must be empty where it exists.
         max_bytes: how many bytes the files may have together, once unpacked.
         max_files: how many entries there may be.
+        durable: the files' content is on the disk on return; not needed for a passing look.
 
     Raises (and then a part may lie in the destination, which the caller removes):
         ArchiveRefused: no zip, a damaged one, or one with an entry that is not a plain file or
@@ -107,23 +135,37 @@ def unpack(
     """
     if destination.exists() and any(destination.iterdir()):
         raise ArchiveRefused(f"{destination} is not empty: refusing to unpack over what is there")
+    with _opened(source) as archive:
+        entries = _checked(archive.infolist(), max_bytes, max_files)
+        destination.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for entry in entries:
+            _write(archive, entry, destination, durable)
+
+
+@contextmanager
+def _opened(source: bytes | Path) -> Iterator[zipfile.ZipFile]:
     try:
-        content = io.BytesIO(source) if isinstance(source, bytes) else source
-        with zipfile.ZipFile(content) as archive:
-            entries = _checked(archive.infolist(), max_bytes, max_files)
-            destination.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for entry in entries:
-                _write(archive, entry, destination)
+        with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as opened:
+            yield opened
     # RuntimeError and NotImplementedError are what zipfile raises for features it lacks.
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeError) as error:
         raise ArchiveRefused(f"the archive is damaged or not a zip: {error}") from error
+
+
+def _below(directory: PurePosixPath, entries: list[_Entry]) -> Iterator[_Entry]:
+    """What would be packed of the folder: paths are those within it."""
+    for entry in entries:
+        if entry.path.is_relative_to(directory):
+            path = entry.path.relative_to(directory)
+            if not any(map(_is_left_out, path.parts)):
+                yield replace(entry, path=path)
 
 
 def _files(folder: Path, below: PurePosixPath) -> Iterator[PurePosixPath]:
     with os.scandir(folder) as entries:
         for entry in entries:
             path = below / entry.name
-            if any(fnmatchcase(entry.name, pattern) for pattern in _LEFT_OUT):
+            if _is_left_out(entry.name):
                 continue
             if (reason := _name_problem(entry.name)) is not None:
                 raise ArchiveRefused(f"{str(path)!r} in {folder}: {reason}; rename it")
@@ -137,6 +179,10 @@ def _files(folder: Path, below: PurePosixPath) -> Iterator[PurePosixPath]:
                     f"{path} is a {_kind(mode)}; only files and folders can be packed: "
                     "put the content itself in its place"
                 )
+
+
+def _is_left_out(name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in _LEFT_OUT)
 
 
 def _read(path: Path, limit: int) -> tuple[bytes, bool]:
@@ -211,7 +257,7 @@ def _name_problem(part: str) -> str | None:
     return f"the name has more than {_MAX_PART_BYTES} bytes" if length > _MAX_PART_BYTES else None
 
 
-def _write(archive: zipfile.ZipFile, entry: _Entry, destination: Path) -> None:
+def _write(archive: zipfile.ZipFile, entry: _Entry, destination: Path, durable: bool) -> None:
     folder = destination
     for part in entry.path.parent.parts:
         folder /= part
@@ -224,8 +270,9 @@ def _write(archive: zipfile.ZipFile, entry: _Entry, destination: Path) -> None:
     with os.fdopen(descriptor, "wb") as target, archive.open(entry.info) as content:
         _copy(content, target)
         target.flush()
-        # A module with a hole after a power cut would plan the destruction of what it lacks.
-        os.fsync(descriptor)
+        if durable:
+            # A module with a hole after a power cut would plan the destruction of what it lacks.
+            os.fsync(descriptor)
 
 
 def _copy(content: IO[bytes], target: IO[bytes]) -> None:

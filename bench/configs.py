@@ -4,6 +4,8 @@ Each component has an input of its own, `<component>_round`; a new value of it m
 plan that component and no other.
 """
 
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 NOTHING = ""
@@ -35,13 +37,24 @@ def module(body: str) -> str:
     return f'variable "round" {{\n  type = string\n}}\n{body}'
 
 
-def write_config(folder: Path, components: dict[str, str]) -> None:
-    """Write a config folder with these components, each given by the body of its module."""
+def write_config(
+    folder: Path,
+    components: Mapping[str, str],
+    dependencies: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Write a config folder with these components.
+
+    Args:
+        folder: Made, with its parents.
+        components: The body of each one's module.
+        dependencies: What each one comes after; nothing for one that is not named.
+    """
     (folder / "components").mkdir(parents=True)
     (folder / "metadata.toml").write_text('version = "v2"\ndisplay_name = "Bench"\n')
     (folder / "inputs.toml").write_text("".join(_input(name) for name in components))
     for name, body in components.items():
-        (folder / "components" / f"{name}.toml").write_text(_component(name))
+        after = list((dependencies or {}).get(name, ()))
+        (folder / "components" / f"{name}.toml").write_text(_component(name, after))
         source = folder / "modules" / name
         source.mkdir(parents=True)
         (source / "main.tf").write_text(module(body))
@@ -54,9 +67,10 @@ def _input(component: str) -> str:
     )
 
 
-def _component(name: str) -> str:
+def _component(name: str, after: list[str]) -> str:
     return (
-        f'type = "terraform_module"\nname = "{name}"\nterraform_version = "1.5.0"\n\n'
+        f'type = "terraform_module"\nname = "{name}"\nterraform_version = "1.5.0"\n'
+        f"dependencies = {json.dumps(after)}\n\n"
         f'[public_repo]\nrepo = "."\ndirectory = "modules/{name}"\n\n'
         f'[vars]\nround = "{{{{ .nuon.inputs.inputs.{name}_round }}}}"\n'
     )

@@ -1,9 +1,11 @@
 """Reads the times of what happened out of a workflow's history, by the server's clock."""
 
+import json
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from temporalio.api.common.v1 import Payloads
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHandle
@@ -19,6 +21,8 @@ class ActivityTimes:
     completed: float
     attempt: int
     """The number of the last attempt, from 1."""
+    input: dict[str, Any]
+    """What it was given; empty for nothing."""
 
     @property
     def seconds(self) -> float:
@@ -59,16 +63,24 @@ def activities(events: Iterable[HistoryEvent]) -> list[ActivityTimes]:
             continue
         ids = event.activity_task_completed_event_attributes
         scheduled, started = by_id[ids.scheduled_event_id], by_id[ids.started_event_id]
+        asked = scheduled.activity_task_scheduled_event_attributes
         found.append(
             ActivityTimes(
-                name=scheduled.activity_task_scheduled_event_attributes.activity_type.name,
+                name=asked.activity_type.name,
                 scheduled=at(scheduled),
                 started=at(started),
                 completed=at(event),
                 attempt=started.activity_task_started_event_attributes.attempt,
+                input=_input(asked.input),
             )
         )
     return sorted(found, key=lambda one: one.scheduled)
+
+
+def _input(given: Payloads) -> dict[str, Any]:
+    data = given.payloads[0].data if given.payloads else b""
+    found: dict[str, Any] = json.loads(data) if data else {}
+    return found
 
 
 async def completed_activities(workflow: WorkflowHandle[Any, Any]) -> AsyncIterator[str]:
@@ -88,7 +100,7 @@ def first_steps(events: Iterable[HistoryEvent], activity: str) -> FirstSteps:
     first = activities(all_events)[0]
     if first.name != activity:
         raise ValueError(f"the first activity is {first.name}, not {activity}")
-    begun = at(_first(all_events, EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED))
+    begun = start_of(all_events)
     taken = at(_first(all_events, EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED))
     return FirstSteps(
         begun, taken - begun, first.scheduled - taken, first.started - first.scheduled
@@ -102,6 +114,11 @@ def accepted_updates(events: Iterable[HistoryEvent]) -> dict[str, float]:
         for event in events
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED
     }
+
+
+def start_of(events: Iterable[HistoryEvent]) -> float:
+    """When the workflow started; epoch seconds."""
+    return at(_first(events, EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED))
 
 
 def end_of(events: Iterable[HistoryEvent]) -> float:

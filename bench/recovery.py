@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="work in the apply that is killed (default: %(default)s)",
     )
     parser.add_argument(
-        "--kills", type=int, default=3, help="kills of each kind (default: %(default)s)"
+        "--kills", type=int, default=2, help="kills of each kind (default: %(default)s)"
     )
 
 

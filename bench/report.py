@@ -5,6 +5,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
+_PRECISION = {"ms": 0, "bytes": 0, "events": 1}
+"""Digits behind the point, where it is not two."""
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -35,9 +38,17 @@ class Report:
     title: str
     figures: list[Figure] = field(default_factory=list)
 
-    def median(self, name: str, samples: Sequence[float], unit: str) -> Figure:
-        """Report the samples by their median."""
-        figure = Figure(name, statistics.median(samples), unit, samples=tuple(samples))
+    def median(
+        self, name: str, samples: Sequence[float], unit: str, goal: float | None = None
+    ) -> Figure:
+        """Report the samples by their median; `goal` is what that may be at most."""
+        figure = Figure(name, statistics.median(samples), unit, goal, tuple(samples))
+        self.figures.append(figure)
+        return figure
+
+    def add(self, name: str, value: float, unit: str) -> Figure:
+        """Report what was computed from others."""
+        figure = Figure(name, value, unit)
         self.figures.append(figure)
         return figure
 
@@ -60,8 +71,8 @@ def as_json(reports: Sequence[Report]) -> str:
 
 
 def _line(figure: Figure, width: int) -> str:
-    precision = 0 if figure.unit == "ms" else 2
-    line = f"  {figure.name:<{width}}  {figure.value:>8.{precision}f} {figure.unit:<5}"
+    precision = _PRECISION.get(figure.unit, 2)
+    line = f"  {figure.name:<{width}}  {figure.value:>8.{precision}f} {figure.unit:<6}"
     if figure.samples:
         low, high = min(figure.samples), max(figure.samples)
         line += f"  {low:.{precision}f} to {high:.{precision}f}, n = {len(figure.samples)}"

@@ -34,7 +34,8 @@ def main(
     settings = parser.parse_args()
     with testbed() as bed:
         report = take(bed, settings, measure)
-    sys.exit(tell([report], settings.output))
+    print(as_json([report]) if settings.output == "json" else report.as_text())
+    sys.exit(exit_status([report]))
 
 
 def take(bed: Testbed, settings: argparse.Namespace, measure: Measure) -> Report:
@@ -46,10 +47,6 @@ def take(bed: Testbed, settings: argparse.Namespace, measure: Measure) -> Report
     return asyncio.run(taken())
 
 
-def tell(reports: Sequence[Report], output: str) -> int:
-    """Print the reports; returns the exit status."""
-    if output == "json":
-        print(as_json(reports))
-    else:
-        print("\n\n".join(report.as_text() for report in reports))
+def exit_status(reports: Sequence[Report]) -> int:
+    """1 if a goal was missed."""
     return 0 if all(report.is_met for report in reports) else 1

@@ -28,7 +28,7 @@ GOAL = 1.15
 
 
 @dataclass(frozen=True)
-class _Taken:
+class Taken:
     """The seconds of one deployment of a component."""
 
     plan: float
@@ -39,7 +39,7 @@ class _Taken:
         return self.plan + self.apply
 
 
-class _ByHand:
+class ByHand:
     """A module in a folder of its own, and the commands."""
 
     def __init__(self, folder: Path, tool: TerraformTool, body: str) -> None:
@@ -55,11 +55,12 @@ class _ByHand:
         )
         (self._folder / "main.tf").write_text(module(body))
 
-    def deploy(self, value: str) -> _Taken:
+    def deploy(self, value: str) -> Taken:
+        """Run all commands with that value of the variable; blocks."""
         variables = self._folder / "round.auto.tfvars.json"
         variables.write_text(json.dumps({"round": value}))
         planning = commands.plan(self._tool, self._plan_file, teardown=False)
-        return _Taken(
+        return Taken(
             plan=self._timed([commands.initialise(self._tool), *planning]),
             apply=self._timed(commands.apply(self._tool, self._plan_file)),
         )
@@ -95,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 async def measure(bed: Testbed, settings: argparse.Namespace) -> Report:
     bodies = {"work": work(settings.work_seconds), "empty": EMPTY}
     tool = find_terraform()
-    hands = {name: _ByHand(bed.folder / f"by-hand-{name}", tool, bodies[name]) for name in bodies}
+    hands = {name: ByHand(bed.folder / f"by-hand-{name}", tool, bodies[name]) for name in bodies}
     client = await bed.connect()
     install = await bed.install(client, "terraform-component", bodies)
     # The first deployment of each is not counted: images of programs are read from the disk in it.
@@ -112,8 +113,8 @@ async def measure(bed: Testbed, settings: argparse.Namespace) -> Report:
 
 
 async def _alternately(
-    install: Install, hands: dict[str, _ByHand], component: str, repetitions: int
-) -> tuple[list[_Taken], list[_Taken]]:
+    install: Install, hands: dict[str, ByHand], component: str, repetitions: int
+) -> tuple[list[Taken], list[Taken]]:
     by_hand, ours = [], []
     for number in range(1, repetitions + 1):
         by_hand.append(await asyncio.to_thread(hands[component].deploy, str(number)))
@@ -121,16 +122,16 @@ async def _alternately(
     return by_hand, ours
 
 
-async def _deploy(install: Install, component: str, value: str) -> _Taken:
+async def _deploy(install: Install, component: str, value: str) -> Taken:
     await install.set_round(component, value)
     run = await install.deploy_approved()
     await run.result()
     found = {one.name: one for one in activities((await run.fetch_history()).events)}
-    return _Taken(found[TERRAFORM_PLAN.name].seconds, found[TERRAFORM_APPLY.name].seconds)
+    return Taken(found[TERRAFORM_PLAN.name].seconds, found[TERRAFORM_APPLY.name].seconds)
 
 
 def _add(
-    report: Report, what: str, by_hand: list[_Taken], ours: list[_Taken]
+    report: Report, what: str, by_hand: list[Taken], ours: list[Taken]
 ) -> tuple[Figure, Figure]:
     base = report.median(f"by hand, {what}", [one.both for one in by_hand], "s")
     value = report.median(f"Exclave, {what}", [one.both for one in ours], "s")

@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,12 +26,22 @@ from wire.connection import TemporalAddress, connect_once
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "e2e"))
 
 # The tests are no package; their folder had to be made importable first.
-from plane import InstallWorker, Plane, until
+from plane import BIN, ROOT, InstallWorker, Plane, until
 
 from bench.configs import write_config
 from bench.histories import completed_activities
 
-__all__ = ["Install", "Run", "Testbed", "approve", "testbed", "until"]
+__all__ = [
+    "BIN",
+    "ROOT",
+    "Install",
+    "InstallWorker",
+    "Run",
+    "Testbed",
+    "approve",
+    "testbed",
+    "until",
+]
 
 Run = WorkflowHandle[object, DeployResult]
 
@@ -57,7 +67,11 @@ class Install:
 
     async def set_round(self, component: str, value: str) -> None:
         """Make the next deploy plan this component."""
-        change = SetInputs(values={f"{component}_round": value})
+        await self.set_rounds([component], value)
+
+    async def set_rounds(self, components: Iterable[str], value: str) -> None:
+        """Make the next deploy plan these components."""
+        change = SetInputs(values={f"{component}_round": value for component in components})
         await self.workflow.execute_update("set_inputs", change)
 
     async def deploy(self, update_id: str | None = None) -> Run:
@@ -80,7 +94,8 @@ class Install:
     async def deploy_approved(self, plans: int = 1) -> Run:
         """Start a deploy, and approve so many plans as they come."""
         run = await self.deploy()
-        await approve(run, plans)
+        if plans:
+            await approve(run, plans)
         return run
 
 
@@ -111,13 +126,28 @@ class Testbed:
         """A client of the plane's Temporal, as our own processes connect."""
         return await connect_once(TemporalAddress(self.plane.address, self.plane.namespace))
 
-    async def install(self, client: Client, name: str, components: dict[str, str]) -> Install:
-        """Build an app of these components, and start its only install and the install's worker."""
+    async def install(
+        self,
+        client: Client,
+        name: str,
+        components: Mapping[str, str],
+        dependencies: Mapping[str, Sequence[str]] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Install:
+        """Build an app of these components, and start its only install and the install's worker.
+
+        Args:
+            client: A client of the plane's Temporal.
+            name: Of the app and of the install.
+            components: As `write_config` takes them.
+            dependencies: As `write_config` takes them.
+            environment: What the worker's environment has besides this process's.
+        """
         config = self.folder / f"config-{name}"
-        write_config(config, components)
+        write_config(config, components, dependencies)
         release = self.plane.build(name, config)
         worker = InstallWorker(self.plane, name, self.folder)
-        worker.start()
+        worker.start(**(environment or {}))
         self._workers.append(worker)
         await client.start_workflow(
             "Install",

@@ -49,6 +49,8 @@ class CheckedSource(Message):
     sandbox: bool = False
     """There is a sandbox to be packed, too."""
     warnings: list[str] = Field(default_factory=list)
+    packed: dict[PartName, Blob] = Field(default_factory=dict)
+    """Parts that were packed from this very source before, and whose artifacts are there still."""
 
 
 class PackComponent(Message):

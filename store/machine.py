@@ -1,7 +1,6 @@
 """Which machine this is, and since which boot: what a lease names its holder by."""
 
 import contextlib
-import hashlib
 import os
 import subprocess
 import sys
@@ -30,6 +29,9 @@ class Machine:
         Containers may share their image's machine id, so the data folder has a random id of its
         own that is mixed in. Workers of one host that share the data folder are one machine.
         """
+        # Not at the top: each supervisor of a tool imports this module, and needs no OpenSSL.
+        import hashlib  # noqa: PLC0415
+
         own = _own_id(data)
         system = _MACHINE_ID.read_text().strip() if _MACHINE_ID.is_file() else ""
         return cls(hashlib.sha256(f"{system} {own}".encode()).hexdigest()[:32], _boot())

@@ -32,6 +32,7 @@ class Build:
             summary="check and freeze the config",
         )
         show(status="packing")
+        parts = [*checked.components, *([SANDBOX] if checked.sandbox else [])]
         packed = await asyncio.gather(
             *(
                 call(
@@ -40,10 +41,11 @@ class Build:
                     queue=BUILD_QUEUE,
                     summary=f"pack {part_shown(component)}",
                 )
-                for component in [*checked.components, *([SANDBOX] if checked.sandbox else [])]
+                for component in parts
+                if component not in checked.packed
             )
         )
-        artifacts = {one.component: one.artifact for one in packed}
+        artifacts = checked.packed | {one.component: one.artifact for one in packed}
         sandbox = artifacts.pop(SANDBOX, None)
         release = await call(
             builds.ASSEMBLE,

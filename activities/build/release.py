@@ -1,18 +1,19 @@
 """The activities of a build: check the source, pack each component, assemble the release."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from temporalio import activity
 
-from activities.build.sources import OpenSource, Sources
+from activities.build.newest import Newest
+from activities.build.sources import Sources
 from activities.heartbeats import heartbeating
 from activities.releases.failures import told
 from activities.releases.graph import release_graph
 from activities.releases.reading import CONFIG_LIMIT_BYTES, read_config
-from apps.config import TerraformModule
+from apps.config import AppConfig
 from apps.frozen import freeze
 from apps.parts import SANDBOX, part_named, part_shown
 from apps.release import (
@@ -23,7 +24,6 @@ from apps.release import (
     Descriptor,
     ReleaseIndex,
 )
-from artifacts.archive import ArchiveRefused, pack
 from artifacts.manifests import canonical_json
 from artifacts.names import digest_of
 from artifacts.packages import push_artifact, push_package
@@ -43,14 +43,22 @@ from contracts.errors import BadConfig, BadInput
 
 R = TypeVar("R")
 
+_REMEMBERED = 10_000
+"""Artifacts; of each a few hundred bytes are remembered."""
+
 
 class BuildActivities:
-    """Builds releases; equal content gives equal digests, on whichever worker and whenever."""
+    """Builds releases; equal content gives equal digests, on whichever worker and whenever.
+
+    What this process has read and packed of a source, it does not read and pack again: it remembers
+    the digests of what came of it, and looks whether that is still in the registry.
+    """
 
     def __init__(self, registry: Registry, data: Path) -> None:
         """Read sources from and push to `registry`; `data` is the worker's own folder."""
         self._registry = registry
         self._sources = Sources(registry, data)
+        self._packed: Newest[PackComponent, Descriptor] = Newest(_REMEMBERED)
 
     @activity.defn(name=builds.CHECK.name)
     async def check(self, request: CheckSource) -> CheckedSource:
@@ -69,17 +77,16 @@ class BuildActivities:
         return await _in_thread(lambda: self._assemble(request), "assembles the release")
 
     def _check(self, request: CheckSource) -> CheckedSource:
-        with self._sources.opened(request.source) as source:
-            config = source.loaded.config
-            frozen = freeze(config)
-            if len(frozen) > CONFIG_LIMIT_BYTES:
-                raise BadConfig(
-                    f"the frozen config has {len(frozen)} bytes, more than {CONFIG_LIMIT_BYTES}: "
-                    "move large contents into the components' modules"
-                )
-            # A vendor hears here, not at the first deploy, of a graph that no workflow takes.
-            release_graph(request.app, request.source, config)
-            warnings = [str(warning) for warning in source.loaded.warnings]
+        loaded = self._sources.loaded(request.source)
+        config = loaded.config
+        frozen = freeze(config)
+        if len(frozen) > CONFIG_LIMIT_BYTES:
+            raise BadConfig(
+                f"the frozen config has {len(frozen)} bytes, more than {CONFIG_LIMIT_BYTES}: "
+                "move large contents into the components' modules"
+            )
+        # A vendor hears here, not at the first deploy, of a graph that no workflow takes.
+        release_graph(request.app, request.source, config)
         what = f"config of app {request.app}"
         with told(what, f"{what} could not be pushed"):
             manifest, _ = push_artifact(
@@ -89,52 +96,81 @@ class BuildActivities:
                 CONFIG_MEDIA_TYPE,
                 frozen,
             )
+            packed = self._known_parts(request, manifest, _parts(config))
         return CheckedSource(
             config=_blob(manifest),
             components=[component.name for component in config.components],
             sandbox=config.sandbox is not None,
-            warnings=warnings,
+            warnings=[str(warning) for warning in loaded.warnings],
+            packed={part: _blob(artifact) for part, artifact in packed.items()},
         )
 
     def _pack(self, request: PackComponent) -> PackedComponent:
         part = part_named(request.component)
-        with self._sources.opened(request.source) as source:
-            module = source.loaded.config.module(request.component)
-            if module is None:
-                raise BadInput(f"source {request.source} has no {part}")
-            archive = _packed(source, part, module)
         what = f"{part} of app {request.app}"
         with told(what, f"{what} could not be pushed"):
-            manifest, reused = push_package(
-                self._registry, app_repository(request.app), MODULE_ARTIFACT_TYPE, archive
-            )
+            manifest, reused = self._known(request), True
+            if manifest is None:
+                manifest, reused = push_package(
+                    self._registry,
+                    app_repository(request.app),
+                    MODULE_ARTIFACT_TYPE,
+                    self._archive(request, part),
+                )
+                self._packed.keep(request, manifest)
         return PackedComponent(component=request.component, artifact=_blob(manifest), reused=reused)
+
+    def _known_parts(
+        self, request: CheckSource, config: Descriptor, parts: list[str]
+    ) -> dict[str, Descriptor]:
+        """The parts whose artifacts are remembered, and still there."""
+        asked = {
+            part: PackComponent(app=request.app, source=request.source, component=part)
+            for part in parts
+        }
+        found = {part: self._packed.find(one) for part, one in asked.items()}
+        all_found = {part: artifact for part, artifact in found.items() if artifact is not None}
+        if len(all_found) == len(parts):
+            # Where the release is, its parts are: that is one question instead of one for each.
+            release = digest_of(_index(request.app, config, all_found))
+            if self._registry.has_manifest(app_repository(request.app), release):
+                return all_found
+        still_there = {part: self._known(one) for part, one in asked.items()}
+        return {part: artifact for part, artifact in still_there.items() if artifact is not None}
+
+    def _known(self, request: PackComponent) -> Descriptor | None:
+        found = self._packed.find(request)
+        repository = app_repository(request.app)
+        if found is not None and self._registry.has_manifest(repository, found.digest):
+            return found
+        return None
+
+    def _archive(self, request: PackComponent, part: str) -> bytes:
+        module = self._sources.loaded(request.source).config.module(request.component)
+        if module is None:
+            raise BadInput(f"source {request.source} has no {part}")
+        directory = PurePosixPath(module.public_repo.directory)
+        if directory.is_absolute() or ".." in directory.parts:
+            raise BadConfig(f"{part}: {directory} is not within the config folder")
+        return self._sources.pack(request.source, directory)
 
     def _assemble(self, request: AssembleRelease) -> AssembledRelease:
         repository = app_repository(request.app)
         what = f"release of app {request.app}"
+        artifacts = {name: _descriptor(blob) for name, blob in request.components.items()}
+        if request.sandbox:
+            artifacts[SANDBOX] = _descriptor(request.sandbox)
+        data = _index(request.app, _descriptor(request.config), artifacts)
+        digest = digest_of(data)
         with told(what, f"{what}: its config {request.config.digest} is not there; build it again"):
-            self._refuse_other_parts(request)
-            index = ReleaseIndex(
-                app=request.app,
-                config=request.config.digest,
-                components={name: blob.digest for name, blob in request.components.items()},
-                sandbox=request.sandbox.digest if request.sandbox else None,
-            )
-            parts = [request.config, *request.components.values()]
-            parts += [request.sandbox] if request.sandbox else []
-            data = canonical_json(index.to_index([_descriptor(part) for part in parts]))
-            digest = digest_of(data)
             reused = self._registry.has_manifest(repository, digest)
             if not reused:
+                self._refuse_other_parts(request, set(artifacts))
                 self._registry.push_manifest(repository, data, INDEX_MEDIA_TYPE)
         return AssembledRelease(release=digest, reused=reused)
 
-    def _refuse_other_parts(self, request: AssembleRelease) -> None:
-        config = read_config(self._registry, request.app, request.config.digest)
-        expected = {component.name for component in config.components}
-        expected |= {SANDBOX} if config.sandbox else set()
-        given = {*request.components, *([SANDBOX] if request.sandbox else [])}
+    def _refuse_other_parts(self, request: AssembleRelease, given: set[str]) -> None:
+        expected = set(_parts(read_config(self._registry, request.app, request.config.digest)))
         if expected != given:
             raise BadInput(
                 f"the config of app {request.app} has the parts {_shown(expected)}, and the "
@@ -148,14 +184,16 @@ async def _in_thread(work: Callable[[], R], doing: str) -> R:
         return await asyncio.to_thread(work)
 
 
-def _packed(source: OpenSource, part: str, module: TerraformModule) -> bytes:
-    directory = PurePosixPath(module.public_repo.directory)
-    if directory.is_absolute() or ".." in directory.parts:
-        raise BadConfig(f"{part}: {directory} is not within the config folder")
-    try:
-        return pack(source.folder / directory)
-    except ArchiveRefused as error:
-        raise BadConfig(f"{part}, folder {directory}: {error}") from error
+def _index(app: str, config: Descriptor, artifacts: Mapping[str, Descriptor]) -> bytes:
+    """The manifest of the release that is made of these, by the parts' names."""
+    digests = {part: artifact.digest for part, artifact in artifacts.items()}
+    sandbox = digests.pop(SANDBOX, None)
+    index = ReleaseIndex(app=app, config=config.digest, components=digests, sandbox=sandbox)
+    return canonical_json(index.to_index([config, *artifacts.values()]))
+
+
+def _parts(config: AppConfig) -> list[str]:
+    return [*(one.name for one in config.components), *([SANDBOX] if config.sandbox else [])]
 
 
 def _shown(parts: set[str]) -> list[str]:

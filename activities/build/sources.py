@@ -1,16 +1,15 @@
-"""Opens an uploaded config folder: fetched by its digest, unpacked, and checked as a whole."""
+"""Reads uploaded config folders: fetched by their digest, checked as a whole, packed in parts."""
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+import threading
+from pathlib import Path, PurePosixPath
 
+from activities.build.newest import Newest
 from activities.releases.failures import told
 from apps.loader import LoadedApp, load
 from apps.problems import ConfigErrors
 from apps.release import MODULE_MEDIA_TYPE, SOURCE_ARTIFACT_TYPE
-from artifacts.archive import unpack
+from artifacts.archive import pack_from, unpack
 from artifacts.cache import ArtifactCache
 from artifacts.files import make_private_folder
 from artifacts.packages import only_layer
@@ -18,41 +17,58 @@ from artifacts.registry import Registry
 from contracts.builds import SOURCES_REPOSITORY
 from contracts.errors import BadConfig
 
-
-@dataclass(frozen=True)
-class OpenSource:
-    """A config folder that is there for as long as the block that opened it."""
-
-    folder: Path
-    loaded: LoadedApp
+_REMEMBERED = 16
+"""Configs; one has some hundred kilobytes at most."""
 
 
 class Sources:
-    """The uploaded folders, as a build worker sees them."""
+    """The uploaded folders, as a build worker sees them.
+
+    Everything begins from the archive, whose digest is proven: nothing that lies about on the
+    worker gets into a release.
+    """
 
     def __init__(self, registry: Registry, data: Path) -> None:
-        """Keep fetched archives and unpacked folders below `data`."""
+        """Keep fetched archives and, for as long as they are checked, folders below `data`."""
         self._cache = ArtifactCache(registry, data / "cache")
         self._unpacked = data / "sources"
+        self._loaded: Newest[str, LoadedApp] = Newest(_REMEMBERED)
+        self._loading = threading.Lock()
 
-    @contextmanager
-    def opened(self, digest: str) -> Iterator[OpenSource]:
-        """Unpack the source into a folder of its own, and check all of it.
-
-        Every use begins from the archive, whose digest is proven, and no folder is used twice:
-        nothing that lies about on the worker gets into a release.
+    def loaded(self, digest: str) -> LoadedApp:
+        """The source's config, all of it checked: once, as long as this process remembers it.
 
         Raises:
             NotThere: nobody uploaded it.
             BadInput: it is no source, or its archive is not safe to unpack.
             BadConfig: the config is wrong; the message has one line for each problem.
         """
+        # Whoever packs another part of it meanwhile would check the very same; and the parser of
+        # modules leaves no processor for a second thread.
+        with self._loading:
+            found = self._loaded.find(digest)
+            if found is None:
+                found = self._load(digest)
+                self._loaded.keep(digest, found)
+            return found
+
+    def pack(self, digest: str, directory: PurePosixPath) -> bytes:
+        """A folder of the source as an archive of its own.
+
+        Raises:
+            NotThere: nobody uploaded the source.
+            BadInput: it is no source, or there is nothing in the folder.
+        """
+        with told(f"source {digest}", _missing(digest)):
+            return pack_from(self._archive(digest), directory)
+
+    def _load(self, digest: str) -> LoadedApp:
         make_private_folder(self._unpacked)
         with tempfile.TemporaryDirectory(dir=self._unpacked) as name:
             folder = Path(name) / "source"
             with told(f"source {digest}", _missing(digest)):
-                unpack(self._archive(digest), folder)
-            yield OpenSource(folder, _load(folder, digest))
+                unpack(self._archive(digest), folder, durable=False)
+            return _checked(folder, digest)
 
     def _archive(self, digest: str) -> Path:
         manifest = self._cache.get_manifest(SOURCES_REPOSITORY, digest)
@@ -64,7 +80,7 @@ def _missing(digest: str) -> str:
     return f"source {digest} is not there; run `exclave upload DIR` first, and use what it prints"
 
 
-def _load(folder: Path, digest: str) -> LoadedApp:
+def _checked(folder: Path, digest: str) -> LoadedApp:
     try:
         return load(folder)
     except ConfigErrors as error:

@@ -33,7 +33,6 @@ from activities.operations.status import (
 from activities.operations.steady_clock import steady
 from store.files import open_private
 from store.leases import Leases, LeaseTaken, Machine
-from store.opening import open_store
 
 _NOT_FOUND: Final = 127
 """The exit status that shells give to a program that cannot be started."""
@@ -225,9 +224,7 @@ class Supervisor:
         while not self._ended.wait(pause):
             asked = steady()
             try:
-                leases = leases or Leases(
-                    open_store(spec.store), Machine(**spec.machine), seconds=spec.lease.seconds
-                )
+                leases = leases or _leases(spec)
                 leases.renew(spec.subject)
                 self._lease_lasts_until = asked + spec.lease.seconds
             except LeaseTaken as error:
@@ -257,6 +254,13 @@ class Supervisor:
             self._status.save(self._spec.folder)
         except OSError as error:
             _report(f"status.json cannot be written: {error}")
+
+
+def _leases(spec: Spec) -> Leases:
+    # Not at the top: most tools have ended by now, and each would have waited for this import.
+    from store.opening import open_store  # noqa: PLC0415
+
+    return Leases(open_store(spec.store), Machine(**spec.machine), seconds=spec.lease.seconds)
 
 
 def _report(message: str) -> None:

@@ -43,6 +43,11 @@ class TerraformTool:
         """A plan is applied by the same tool, version and platform that made it."""
         return f"{self.name} {self.version} {self.platform}"
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of its version."""
+        return _numbers(self.version)
+
     def require(self, minimum: str, component: str) -> None:
         """Refuse a version below the component's minimum, or of another major version.
 
@@ -51,7 +56,7 @@ class TerraformTool:
         """
         if self.name != "terraform":
             return
-        wanted, here = _numbers(minimum), _numbers(self.version)
+        wanted, here = _numbers(minimum), self.numbers
         if here[0] != wanted[0] or here < wanted:
             raise BadConfig(
                 f"{component} needs Terraform {minimum} or newer within {wanted[0]}.x, and this "

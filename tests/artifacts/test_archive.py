@@ -8,11 +8,11 @@ import stat
 import struct
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
-from artifacts.archive import ArchiveRefused, pack, unpack
+from artifacts.archive import ArchiveRefused, pack, pack_from, unpack
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:
@@ -125,6 +125,46 @@ def test_refuses_what_is_not_a_folder_or_too_big(tmp_path: Path) -> None:
     with pytest.raises(ArchiveRefused, match="2 files, more than 1"):
         pack(folder, max_files=1)
     assert pack(folder, max_bytes=10, max_files=2)
+
+
+@pytest.mark.parametrize("directory", [".", "modules", "modules/b"])
+def test_packs_a_folder_of_an_archive_as_if_it_lay_there(tmp_path: Path, directory: str) -> None:
+    files = FILES | {f"modules/{name}": text for name, text in FILES.items()}
+    folder = write(tmp_path / "app", files | {"modulesb/other.tf": "x"})
+    (folder / "modules/run.sh").chmod(0o755)
+    (tmp_path / "app.zip").write_bytes(pack(folder))
+    packed = pack_from(tmp_path / "app.zip", PurePosixPath(directory))
+    assert packed == pack(folder / directory)
+
+
+def test_packs_out_of_an_archive_of_any_make(tmp_path: Path) -> None:
+    deflated = entry("m/b.tf")
+    deflated.compress_type = zipfile.ZIP_DEFLATED
+    order = [
+        entry("m/z/", stat.S_IFDIR | 0o755),
+        entry("m/z/a", stat.S_IFREG | 0o755),
+        deflated,
+        entry("m/a.tf"),
+    ]
+    left_out = [entry("m/.terraform/x"), entry("m/z/terraform.tfstate"), entry("a")]
+    (tmp_path / "app.zip").write_bytes(zipped(*order, *left_out, content=b"x"))
+    folder = write(tmp_path / "m", {"a.tf": "x", "b.tf": "x", "z/a": "x"})
+    (folder / "z/a").chmod(0o700)
+    assert pack_from(tmp_path / "app.zip", PurePosixPath("m")) == pack(folder)
+
+
+def test_packs_nothing_out_of_an_unsafe_archive_or_without_a_file(tmp_path: Path) -> None:
+    (tmp_path / "unsafe.zip").write_bytes(zipped(entry("m/a"), entry("../evil")))
+    (tmp_path / "app.zip").write_bytes(zipped(entry("m/a"), entry("n/.terraform/x")))
+    (tmp_path / "no.zip").write_bytes(b"no zip")
+    for name, directory, why in (
+        ("unsafe", "m", "'../evil' of the archive is refused"),
+        ("app", "n", "there is no file in n"),
+        ("app", "m/a/b", "there is no file"),
+        ("no", "m", "not a zip"),
+    ):
+        with pytest.raises(ArchiveRefused, match=why):
+            pack_from(tmp_path / f"{name}.zip", PurePosixPath(directory))
 
 
 def test_unpacks_what_was_packed_for_the_owner_alone(tmp_path: Path) -> None:
