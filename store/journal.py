@@ -4,6 +4,8 @@ One object per operation, `journals/<key>.json`. It is never deleted on success:
 out an activity that succeeded, and its next attempt finds the outcome here.
 """
 
+import os
+import pwd
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -46,6 +48,8 @@ class Run:
     machine: str
     at: float
     """Epoch seconds."""
+    by: str = ""
+    """`user@host` that started it; empty where an older worker noted it."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ class Entry:
     outcome: Outcome | None
     newest_attempt_at: float = 0.0
     """Epoch seconds; 0 if there was none."""
+    outcome_at: float | None = None
+    """Epoch seconds."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,8 @@ class Journal:
 
         def add(document: Document) -> None:
             number = len(document["runs"]) + 1
-            document["runs"].append(asdict(Run(number, label, machine.id, self.clock())))
+            run = Run(number, label, machine.id, self.clock(), who_am_i())
+            document["runs"].append(asdict(run))
 
         return self._change(key, add).runs[-1]
 
@@ -145,6 +152,16 @@ class Journal:
         return entries[0]
 
 
+def who_am_i() -> str:
+    """This process, as `user@host`; without the user where it has no name."""
+    try:
+        user = pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        # A container may run as a user that it has no name for.
+        user = ""
+    return f"{user}@{os.uname().nodename}"
+
+
 def _key(key: str) -> str:
     return f"{_PREFIX}{key}{_SUFFIX}"
 
@@ -153,17 +170,25 @@ def _parse(key: str, document: Document) -> Entry:
     try:
         return Entry(
             attempts=int(document["attempts"]),
-            runs=tuple(
-                Run(int(run["number"]), str(run["label"]), str(run["machine"]), float(run["at"]))
-                for run in document["runs"]
-            ),
+            runs=tuple(_run(run) for run in document["runs"]),
             outcome=_outcome(document["outcome"]),
+            outcome_at=float(document["outcome"].get("at", 0.0)) if document["outcome"] else None,
             newest_attempt_at=max(
                 (float(attempt["at"]) for attempt in document["newest_attempts"]), default=0.0
             ),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise Malformed(f"{_key(key)} is no journal entry: {error!r}") from error
+
+
+def _run(recorded: Document) -> Run:
+    return Run(
+        number=int(recorded["number"]),
+        label=str(recorded["label"]),
+        machine=str(recorded["machine"]),
+        at=float(recorded["at"]),
+        by=str(recorded.get("by", "")),
+    )
 
 
 def _outcome(recorded: Document | None) -> Outcome | None:

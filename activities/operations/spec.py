@@ -19,6 +19,8 @@ INTERRUPT_FILE: Final = "interrupt"
 """Its presence in the run's folder asks the supervisor to interrupt; a signal makes it look."""
 
 EXIT_FILE: Final = "exit"
+SNAPSHOT_FILE: Final = "snapshot"
+"""The newest whole version of the file that the run names in `snapshots_of`."""
 
 _KEEPING_EXIT: Final = """
 file=$1
@@ -31,7 +33,14 @@ exit "$status"
 """
 """Ends as the program did, by the same signal where that ended it. The file appears as a whole."""
 
-_OWN_FILES: Final = {SPEC_FILE, OUTPUT_FILE, SUPERVISOR_LOG, INTERRUPT_FILE, "status.json"}
+_OWN_FILES: Final = {
+    SPEC_FILE,
+    OUTPUT_FILE,
+    SUPERVISOR_LOG,
+    INTERRUPT_FILE,
+    SNAPSHOT_FILE,
+    "status.json",
+}
 
 
 @dataclass(frozen=True)
@@ -75,6 +84,8 @@ class ToolRun:
     """How long the tool may take to stop by itself when it is interrupted."""
     terminate_seconds: float = 10.0
     """How long its process group may take after that, before it is killed."""
+    snapshots_of: Path | None = None
+    """A JSON file that a command writes in place, of which the newest whole version is kept."""
 
     def __post_init__(self) -> None:
         names = [command.name for command in self.commands]
@@ -133,6 +144,7 @@ class Spec:
         run = raw["run"]
         run["commands"] = [Command(**command) for command in run["commands"]]
         run["cwd"] = Path(run["cwd"])
+        run["snapshots_of"] = Path(run["snapshots_of"]) if run["snapshots_of"] else None
         raw["run"] = ToolRun(**run)
         raw["lease"] = LeaseTerms(**raw["lease"])
         raw["folder"] = Path(raw["folder"])

@@ -23,7 +23,14 @@ from typing import Final, Literal
 from activities.operations.file_lock import Lock, block_exclusive, block_until_free, is_held
 from activities.operations.ladder import Ladder
 from activities.operations.processes import identify
-from activities.operations.spec import INTERRUPT_FILE, OUTPUT_FILE, Command, Spec
+from activities.operations.snapshots import keep_snapshots
+from activities.operations.spec import (
+    INTERRUPT_FILE,
+    OUTPUT_FILE,
+    SNAPSHOT_FILE,
+    Command,
+    Spec,
+)
 from activities.operations.status import (
     CommandStatus,
     Reason,
@@ -76,6 +83,8 @@ class Supervisor:
         if (self._spec.folder / INTERRUPT_FILE).exists():
             self.interrupt()
         threading.Thread(target=self._keep_lease, name="lease", daemon=True).start()
+        if self._spec.run.snapshots_of is not None:
+            keep_snapshots(self._spec.run.snapshots_of, self._spec.folder / SNAPSHOT_FILE)
         with block_exclusive(self._spec.tree_lock) as tree:
             for command, status in zip(self._spec.run.commands, self._status.commands, strict=True):
                 self._look_for_interruption()

@@ -3,11 +3,13 @@
 import asyncio
 import shutil
 from functools import partial
+from pathlib import Path
 
 from temporalio import activity
 
 from activities.once import Say, once
 from activities.operations.operation import Operation, ToolEnd
+from activities.operations.spec import SNAPSHOT_FILE
 from activities.terraform import commands
 from activities.terraform.applying import apply_to_the_end, note_unsaved
 from activities.terraform.plan_store import (
@@ -98,7 +100,14 @@ class TerraformActivities:
         end = await apply_to_the_end(job, approved, found)
         revision, outputs = await _settle(job, end)
         await asyncio.to_thread(job.plan_file.unlink, missing_ok=True)
+        await asyncio.to_thread(_drop_snapshots, operation.folder)
         return Applied(state_revision=revision, outputs=outputs)
+
+
+def _drop_snapshots(folder: Path) -> None:
+    """They hold secrets in clear, and the state is whole."""
+    for snapshot in folder.glob(f"*/{SNAPSHOT_FILE}"):
+        snapshot.unlink()
 
 
 def _save(job: Job, planned: Planned, digest: str) -> None:
@@ -130,6 +139,8 @@ def _require_approved(job: Job, approved: SavedPlan, digest: str) -> None:
 async def _settle(job: Job, applied: ToolEnd | None) -> tuple[int, Outputs]:
     """Record what the component is now; returns the state's revision and the outputs."""
     if job.teardown:
+        # It takes all that is there of the part with it.
+        await job.state_is_free()
         revision = await record_gone(job.workplace, job.input.component)
         await asyncio.to_thread(shutil.rmtree, job.space.folder, ignore_errors=True)
         return revision, Outputs()

@@ -1,9 +1,11 @@
 """Applying: exactly the approved plan file, and after a crash what is left of it."""
 
 import asyncio
+import logging
 from pathlib import Path
 
 from activities.operations.operation import ToolEnd, ToolRun
+from activities.operations.spec import SNAPSHOT_FILE
 from activities.releases.reader import ERRORED_STATE
 from activities.terraform import commands
 from activities.terraform.plan_store import (
@@ -14,8 +16,11 @@ from activities.terraform.plan_store import (
 from activities.terraform.planning import Job, initialise, plan_now, run_unlocked
 from activities.terraform.record import record_applying
 from activities.terraform.remainder import beyond_approval, dropped_replaces
+from activities.terraform.state_file import read_state
 from apps.parts import part_shown
 from contracts.errors import EngineFailed, StalePlan, Unreachable
+
+_log = logging.getLogger(__name__)
 
 APPLYING = "apply"
 """The label of a run that applies."""
@@ -52,18 +57,42 @@ async def apply_to_the_end(job: Job, approved: SavedPlan, found: ToolEnd | None)
         await asyncio.to_thread(_require_fresh, approved, job)
         end = await _apply_approved(job, approved)
     while end is None or not (end.label == APPLYING and end.succeeded()):
-        if end is not None and _is_final(end):
+        if end is not None and await _is_final(job, end):
             raise await job.why_it_ended(end)
+        _require_runs_left(job, end)
+        await _restore(job, end)
         end = await _apply_rest(job, approved)
         if end is None:
             return None
     return end
 
 
-def _is_final(end: ToolEnd) -> bool:
-    """Whether an apply failed by itself, and left its state where it belongs."""
+async def _restore(job: Job, end: ToolEnd | None) -> None:
+    """Terraform empties its local state before it writes it: it may have been killed in between."""
+    seen = end is not None and end.label == APPLYING and end.outcome == "signalled"
+    if end is not None and seen:
+        snapshot = end.folder / SNAPSHOT_FILE
+        if await asyncio.to_thread(job.space.state.restore, snapshot):
+            _log.warning(
+                "%s: Terraform was killed while it wrote its state; the newest whole version was "
+                "put back, and what was in flight is planned again",
+                part_shown(job.input.component),
+            )
+
+
+async def _is_final(job: Job, end: ToolEnd) -> bool:
+    """Whether an apply failed by itself, and its state is where it belongs."""
     is_apply = end.label == APPLYING and end.outcome in _ENDED_BY_ITSELF
-    return is_apply and not (end.folder / _UNSAVED).exists()
+    return is_apply and not (end.folder / _UNSAVED).exists() and not await job.may_pass(end)
+
+
+def _require_runs_left(job: Job, end: ToolEnd | None) -> None:
+    """Refuse to go on for ever; what the store did may take as long as it likes."""
+    if job.operation.run_count >= _MOST_RUNS and (end is None or end.outcome != "exited"):
+        raise EngineFailed(
+            f"{part_shown(job.input.component)}: Terraform died by a signal again and again "
+            f"({job.operation.run_count} runs). Is the worker's machine out of memory?"
+        )
 
 
 def note_unsaved(folder: Path, end: ToolEnd | None) -> bool:
@@ -111,11 +140,6 @@ def _require_providers(approved: SavedPlan, job: Job) -> None:
 
 async def _apply_rest(job: Job, approved: SavedPlan) -> ToolEnd | None:
     """After a crash: plan what remains, and apply it if it lies within the approval."""
-    if job.operation.run_count >= _MOST_RUNS:
-        raise EngineFailed(
-            f"{part_shown(job.input.component)}: Terraform died by a signal again and again "
-            f"({job.operation.run_count} runs). Is the worker's machine out of memory?"
-        )
     job.say("plans what a lost apply left to do")
     rest = await plan_now(job)
     state = await asyncio.to_thread(job.space.state.read)
@@ -140,7 +164,8 @@ async def _apply_file(job: Job) -> ToolEnd:
     await job.require_whole_state()
     await job.keep_state()
     await record_applying(job.workplace, job.input, job.space)
-    return await _run(job, commands.tool_run(commands.apply(job.tool, job.plan_file), job.space))
+    apply = commands.apply(job.tool, job.plan_file)
+    return await _run(job, commands.tool_run(apply, job.space, job.space.state.local_file()))
 
 
 async def _run(job: Job, run: ToolRun) -> ToolEnd:
@@ -150,13 +175,19 @@ async def _run(job: Job, run: ToolRun) -> ToolEnd:
     end = await run_unlocked(job, APPLYING, run)
     if end.outcome in {"interrupted", "lease_lost"}:
         raise await job.why_it_ended(end)
-    if not end.succeeded() and await asyncio.to_thread(note_unsaved, job.space.folder, end):
+    if end.succeeded():
+        return end
+    if await asyncio.to_thread(note_unsaved, job.space.folder, end):
         raise await _unsaved(job, end)
+    if await job.may_pass(end):
+        raise await job.why_it_ended(end)
     return end
 
 
 async def _unsaved(job: Job, end: ToolEnd) -> Unreachable:
-    mask = await asyncio.to_thread(job.secrets.mask)
+    errored = await asyncio.to_thread(read_state, job.space.folder / ERRORED_STATE)
+    # What the store has is older, and it may not answer at all.
+    mask = job.secrets.mask_with(errored)
     return Unreachable(
         f"{part_shown(job.input.component)}: the apply ended, and its state could not be written "
         f"to {job.space.state.where()}. It is kept on the worker's machine, as "

@@ -8,22 +8,47 @@ from pathlib import Path
 from typing import Any
 
 from activities.terraform.state_file import state_key
+from activities.terraform.tool import TerraformTool
+from contracts.errors import ToolMissing
 from store.interface import Store
 from store.s3_place import S3Place
 
 _OVERRIDE = "exclave_backend_override.tf.json"
 
-_CREDENTIALS = (
+_IDENTITY = (
     "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
-    "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE",
     "AWS_ROLE_ARN", "AWS_ROLE_SESSION_NAME", "AWS_WEB_IDENTITY_TOKEN_FILE",
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
     "AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
-    "AWS_CA_BUNDLE", "AWS_EC2_METADATA_DISABLED",
 )  # fmt: skip
-"""How AWS's tools find their credentials, by the documentation of its SDKs."""
+"""Who AWS's tools act as, by the documentation of its SDKs. Two halves make no identity."""
+
+_WAY = (
+    "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE",
+    "AWS_CA_BUNDLE", "AWS_EC2_METADATA_DISABLED", "AWS_USE_FIPS_ENDPOINT",
+    "AWS_USE_DUALSTACK_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL_STS",
+    "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
+)  # fmt: skip
+"""Where they look for the rest: the worker's own store is found by the same."""
+
+_FILES = {
+    "AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials",
+    "AWS_CONFIG_FILE": "~/.aws/config",
+    "AWS_WEB_IDENTITY_TOKEN_FILE": "",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": "",
+    "AWS_CA_BUNDLE": "",
+}
+"""What names a file, and the file where it is not set: the tool has another home and folder."""
 
 _SECRET = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN")
+
+
+MOST_TRIES = 5
+"""Of one request of Terraform's, which takes 20 s then: what it cannot write, a person may have to
+look at."""
+
+_LOCKS_SINCE = (1, 10)
+"""The version of Terraform, and of OpenTofu, that knows `use_lockfile`."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +58,8 @@ class Backend:
     kind: str
     config: Mapping[str, Any]
     environment: Mapping[str, str]
-    """What Terraform needs to reach it, by the standard names: the worker's own, and no file of
-    ours, since what a machine's role gives out changes by the hour."""
+    """What Terraform needs to reach it, by the standard names. Not in a file of ours: what a
+    machine's role gives out changes by the hour, and a file with secrets would stay."""
 
     @staticmethod
     def of(store: Store, part: str) -> "Backend":
@@ -47,6 +72,31 @@ class Backend:
             raise AssertionError("a store is a folder or in S3")
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         return Backend("local", {"path": str(path)}, {})
+
+    def environment_beside(self, own: Mapping[str, str]) -> dict[str, str]:
+        """What Terraform is given of it, where the module has variables of its own.
+
+        Where those say who to act as, nothing of the worker's identity is mixed into that.
+        """
+        acts_otherwise = any(name in own for name in _IDENTITY)
+        return {
+            name: value
+            for name, value in self.environment.items()
+            if not (acts_otherwise and name in _IDENTITY)
+        }
+
+    def require(self, tool: TerraformTool) -> None:
+        """Refuse a tool that cannot lock the state.
+
+        Raises:
+            ToolMissing: naming both versions.
+        """
+        if self.kind == "s3" and tool.numbers[:2] < _LOCKS_SINCE:
+            raise ToolMissing(
+                f"The install's store is in S3, whose locks {tool.name} knows since "
+                f"{'.'.join(map(str, _LOCKS_SINCE))}, and this worker has {tool.version}. Install "
+                "a newer one on the worker's machine."
+            )
 
     def write(self, folder: Path) -> None:
         """Write it as an override file, which replaces whatever backend the module names."""
@@ -71,7 +121,10 @@ def backend_secrets(store: Store) -> list[object]:
 
 
 def _given() -> dict[str, str]:
-    return {name: os.environ[name] for name in _CREDENTIALS if name in os.environ}
+    given = {name: os.environ[name] for name in (*_IDENTITY, *_WAY) if name in os.environ}
+    files = {name: Path(given.get(name) or usual).expanduser() for name, usual in _FILES.items()}
+    found = {name: str(file.absolute()) for name, file in files.items() if file.exists()}
+    return given | {name: path for name, path in found.items() if given.get(name) or _FILES[name]}
 
 
 def _s3(place: S3Place, key: str) -> dict[str, Any]:
@@ -79,21 +132,31 @@ def _s3(place: S3Place, key: str) -> dict[str, Any]:
         "bucket": place.bucket,
         "key": key,
         "use_lockfile": True,
+        "max_retries": MOST_TRIES,
         # Reading the state proves the credentials; these would need addresses besides the bucket's.
         "skip_credentials_validation": True,
         "skip_requesting_account_id": True,
     }
-    if place.region:
-        config["region"] = place.region
+    # Said here, so that a region which the module's variables name does not move it.
+    region = place.region or _own_region()
     if place.endpoint:
         config |= {
             "endpoints": {"s3": place.endpoint},
             "use_path_style": True,
             "skip_region_validation": True,
-            "skip_metadata_api_check": True,
         }
-        config.setdefault("region", os.environ.get("AWS_REGION", "us-east-1"))
+        region = region or "us-east-1"
+    if region:
+        config["region"] = region
     return config
+
+
+def _own_region() -> str:
+    """The region that the worker's own store takes, if the machine's settings say one."""
+    # The store has loaded it, in the process that gets here.
+    import boto3  # noqa: PLC0415
+
+    return boto3.Session().region_name or os.environ.get("AWS_REGION", "")
 
 
 def _holds(found: Any, wanted: Any) -> bool:

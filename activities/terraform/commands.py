@@ -21,14 +21,17 @@ _GRACE_SECONDS = 120.0
 """How long an interrupted Terraform may take to end its provisioners and write its state."""
 
 
-def tool_run(commands: list[Command], workspace: Workspace) -> ToolRun:
-    """The commands in the component's working folder."""
+def tool_run(
+    commands: list[Command], workspace: Workspace, snapshots_of: Path | None = None
+) -> ToolRun:
+    """The commands in the component's working folder; see `ToolRun` for the snapshots."""
     return ToolRun(
         commands=commands,
         cwd=workspace.folder,
         environment=workspace.environment,
         timeout_seconds=TIMEOUT_SECONDS,
         grace_seconds=_GRACE_SECONDS,
+        snapshots_of=snapshots_of,
     )
 
 
@@ -77,11 +80,6 @@ def outputs(tool: TerraformTool) -> Command:
 
 def _command(tool: TerraformTool, name: str, *arguments: str) -> Command:
     return Command(name, [str(tool.path), name, "-input=false", "-no-color", *arguments])
-
-
-def lost_the_lock(end: ToolEnd) -> bool:
-    """Whether the run did nothing but find the state locked; blocks."""
-    return end.failed is not None and "Error acquiring the state lock" in end.last_lines(60)
 
 
 def why_it_ended(end: ToolEnd, component: str, mask: Mask) -> ExclaveError:

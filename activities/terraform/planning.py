@@ -7,22 +7,29 @@ from pathlib import Path
 
 from activities.once import Say
 from activities.operations.operation import Operation, ToolEnd, ToolRun
+from activities.releases.reader import ERRORED_STATE
 from activities.terraform import commands
 from activities.terraform.changes import Changes, read_changes
+from activities.terraform.locking import StateLocks
 from activities.terraform.secrets import KnownSecrets
-from activities.terraform.state_lock import StateLocks
+from activities.terraform.state_file import StateFile
+from activities.terraform.store_faults import lost_the_lock, may_pass
 from activities.terraform.tool import TerraformTool, find_terraform
 from activities.terraform.workspace import Workspace, prepare
 from activities.workplace import Workplace
 from apps.parts import part_shown
-from contracts.errors import ExclaveError
+from contracts.errors import ExclaveError, LockHeld, Unreachable
 from contracts.messages import OperationInput
+from store.interface import Conflict
 
 INITIALISING = "init"
 """The label of a run that initialises."""
 
 PLANNING = "plan"
 """The label of a run that plans."""
+
+_MOST_LOST = 5
+"""How often a run may lose the race for the lock before it is told."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,18 @@ class Job:
     async def why_it_ended(self, end: ToolEnd) -> ExclaveError:
         """The typed error of a run that did not succeed, without any secret known by now."""
         mask = await asyncio.to_thread(self.secrets.mask)
+        if await self.may_pass(end):
+            return Unreachable(
+                f"{part_shown(self.input.component)}: terraform {end.failed} failed by the store "
+                f"of its state, {self.space.state.where()}. It is tried again, and does what is "
+                f"left then. Its last lines:\n{end.last_lines(mask=mask.text)}"
+            )
         return commands.why_it_ended(end, part_shown(self.input.component), mask)
+
+    async def may_pass(self, end: ToolEnd) -> bool:
+        """Whether the run failed by the bucket that the state is in, and the next may go on."""
+        place = self.workplace.store.s3_place()
+        return place is not None and await asyncio.to_thread(may_pass, end, place.bucket)
 
     async def require_whole_state(self) -> None:
         """Refuse to go on with a damaged state.
@@ -75,7 +93,7 @@ class Job:
 
     async def state_is_free(self) -> None:
         """Return once nobody else holds the state's lock; raises LockHeld after an hour."""
-        await self.locks.wait_until_free(self.input.component, self.say)
+        await self.locks.wait_until_free(self.say)
 
     async def keep_state(self) -> None:
         """Keep a copy of the state, which is whole."""
@@ -90,10 +108,17 @@ async def open_job(
     Raises:
         ToolMissing: there is no Terraform here.
         BadConfig: the component needs another version, or a template cannot be rendered.
+        EngineFailed: a former apply left a state that cannot be put in its place.
+        LockHeld: that state waits for somebody else's lock.
     """
     tool = await asyncio.to_thread(find_terraform)
+    store, folder = workplace.store, workplace.work_folder(input.component)
+    machine = workplace.operations.machine
+    locks = StateLocks.of(store, input.component, folder, machine, workplace.data)
+    await _take_errored(StateFile(store, input.component), folder, locks, say)
     space = await asyncio.to_thread(prepare, workplace, input)
     tool.require(space.module.terraform_version, part_shown(input.component))
+    space.backend.require(tool)
     return Job(
         workplace=workplace,
         input=input,
@@ -104,8 +129,24 @@ async def open_job(
         space=space,
         secrets=KnownSecrets(space.mask, space.state),
         say=say,
-        locks=StateLocks(workplace.store, workplace.operations.machine, workplace.data),
+        locks=locks,
     )
+
+
+async def _take_errored(state: StateFile, folder: Path, locks: StateLocks, say: Say) -> None:
+    """Put what an apply could not write in its place, while nobody else works on the state."""
+
+    def take() -> None:
+        with locks.taken("puts a state that could not be written in its place"):
+            state.take_errored(folder)
+
+    while (folder / ERRORED_STATE).exists():
+        await locks.wait_until_free(say)
+        say("puts the state that an apply could not write in its place")
+        try:
+            await asyncio.to_thread(take)
+        except Conflict:
+            say("somebody was faster")
 
 
 @dataclass(frozen=True)
@@ -128,6 +169,8 @@ async def plan_now(job: Job, replace: Sequence[str] = ()) -> Planned:
         EngineFailed: the state is damaged, or Terraform uses another backend.
         ExclaveError: as `why_it_ended` types it.
     """
+    # Before anything is started: an attempt that only waits starts nothing.
+    await job.state_is_free()
     await initialise(job)
     planning = commands.plan(
         job.tool,
@@ -150,14 +193,18 @@ async def run_unlocked(job: Job, label: str, run: ToolRun) -> ToolEnd:
     done nothing, and runs again.
 
     Raises:
-        LockHeld: somebody else holds the lock.
+        LockHeld: somebody else holds the lock, or was faster each time.
     """
-    while True:
+    for _ in range(_MOST_LOST):
         await job.state_is_free()
         job.say(f"{job.tool.name} {label}")
         end = await job.operation.run(label, run)
-        if not await asyncio.to_thread(commands.lost_the_lock, end):
+        if not await asyncio.to_thread(lost_the_lock, end):
             return end
+    raise LockHeld(
+        f"{part_shown(job.input.component)}: somebody else took the lock of the Terraform state "
+        f"{_MOST_LOST} times before terraform {label} could. It is tried again by itself."
+    )
 
 
 async def initialise(job: Job) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from activities.masking import Mask
 from activities.terraform.changes import Changes
 from activities.terraform.marks import marked, part_at, plain
-from activities.terraform.state_file import StateFile, instances
+from activities.terraform.state_file import State, StateFile, instances
 from store.install_state import Output
 
 
@@ -37,7 +37,10 @@ class KnownSecrets:
 
     def mask(self) -> Mask:
         """A mask for all that is known, with what the state marks as it is now; blocks."""
-        state = self._state.read()
+        return self.mask_with(self._state.read())
+
+    def mask_with(self, state: State | None) -> Mask:
+        """A mask for all that is known, with what that state marks."""
         return self._mask.and_also(self._of_state(state)) if state else self._mask
 
     def _of_state(self, state: Mapping[str, Any]) -> Iterable[object]:

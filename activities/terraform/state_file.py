@@ -35,6 +35,11 @@ def set_aside_key(component: str) -> str:
     return f"terraform/{component}/before-errored.tfstate"
 
 
+def read_state(file: Path) -> State | None:
+    """The state in a file; None where there is none, or it is torn. Blocks."""
+    return _parsed(file.read_bytes()) if file.exists() else None
+
+
 def instances(state: State) -> Iterable[tuple[str, Mapping[str, Any]]]:
     """The objects of the state with their addresses; a deposed one has its current one's."""
     for resource in state.get("resources", []):
@@ -78,6 +83,31 @@ class StateFile:
             return f"s3://{place.bucket}/{place.object_key(state_key(self.part))}"
         return str(self.store.local_path(state_key(self.part)))
 
+    def local_file(self) -> Path | None:
+        """The file that Terraform writes in place, where it does."""
+        return self.store.local_path(state_key(self.part))
+
+    def restore(self, snapshot: Path) -> bool:
+        """Put back the newest whole version of a state that a killed Terraform left torn or empty.
+
+        For a Terraform whose supervisor saw it die: what it had not written then is what was in
+        flight, and is planned again.
+
+        Args:
+            snapshot: The newest whole version that the supervisor saw; it may not be there.
+
+        Returns:
+            Whether anything had to be put back.
+        """
+        if _parsed(self.content()) is not None:
+            return False
+        newest = snapshot.read_bytes() if snapshot.exists() else self._kept()
+        if not newest:
+            # Nothing was ever written.
+            return False
+        self.store.put(state_key(self.part), newest, if_match=ANY)
+        return True
+
     def require_whole(self) -> None:
         """Refuse to go on with a state that is torn, or empty though it was not before.
 
@@ -99,13 +129,15 @@ class StateFile:
     def take_errored(self, folder: Path) -> None:
         """Put an `errored.tfstate` that an apply left in the place of the state.
 
-        Does nothing where there is none. The state that it replaces is set aside in the store.
+        Does nothing where there is none. The state that it replaces is set aside in the store. The
+        caller holds the state's lock: another's Terraform that reads now writes over it later.
 
         Args:
             folder: The part's working folder.
 
         Raises:
             EngineFailed: it is not a newer state of this part.
+            Conflict: somebody wrote the state meanwhile.
         """
         errored = folder / ERRORED_STATE
         if not errored.exists():
@@ -116,8 +148,8 @@ class StateFile:
         if content != now:
             _require_newer(errored, content, _parsed(now) or _parsed(self._kept()))
             self.store.put(set_aside_key(self.part), now, if_match=ANY)
-            # Not by `terraform state push`: that looks at the serial and writes later, and a
-            # person's own apply may come between.
+            # Not by `terraform state push`: that needs a folder that is initialised, looks at the
+            # serial and writes later. This writes only over what was looked at.
             self.store.put(state_key(self.part), content, if_match=found.etag if found else ABSENT)
         errored.unlink()
 

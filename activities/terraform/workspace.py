@@ -78,7 +78,7 @@ def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
         NotThere: the release has no such component, or no sandbox.
         BadInput: inputs are missing.
         BadConfig: a template cannot be rendered, or an environment variable may not be set.
-        EngineFailed: a former apply left a state that cannot be put in its place.
+        EngineFailed: a former apply left a state that was not put in its place.
     """
     config = workplace.releases.config(input.app, input.release)
     part = input.component
@@ -89,7 +89,6 @@ def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
     folder = workplace.work_folder(part)
     backend = Backend.of(workplace.store, part)
     state = StateFile(workplace.store, part)
-    state.take_errored(folder)
     artifact = workplace.releases.unpack_module(input.app, input.release, part, folder)
     values = _render(workplace, config, module, input)
     backend.write(folder)
@@ -98,7 +97,7 @@ def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
         part=part,
         module=module,
         environment={
-            **backend.environment,
+            **backend.environment_beside(values.environment),
             # What the vendor sets wins: its providers must not act as somebody else.
             **environment(workplace.data, folder, values.environment),
         },

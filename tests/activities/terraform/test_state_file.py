@@ -134,3 +134,22 @@ def test_addresses_are_those_of_terraform() -> None:
         }
     )
     assert [address for address, _ in found] == ['t.a["k.1"]', "t.b[0]", "module.m.data.t.c"]
+
+
+def test_what_a_killed_terraform_left_is_replaced_by_the_newest_whole_version(
+    site: Site, tmp_path: Path
+) -> None:
+    snapshot = tmp_path / "snapshot"
+    # Before anything was written, there is nothing to put back.
+    assert not site.state.restore(snapshot)
+    site.keep(state(1))
+    assert not site.state.restore(snapshot)
+    for torn in (b"", state(3)[:10]):
+        site.path.write_bytes(torn)
+        assert site.state.restore(snapshot)
+        assert site.path.read_bytes() == state(1)
+    snapshot.write_bytes(state(2))
+    site.path.write_bytes(b"")
+    assert site.state.restore(snapshot)
+    assert site.path.read_bytes() == state(2)
+    site.require_whole()

@@ -6,22 +6,24 @@ import os
 import signal
 import socket
 import subprocess
-import time
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from s3_faults import BROKEN, Fault, Request, way_to
+from s3_faults import BROKEN, Fault, Request, Way, refused, way_to
 from s3_server import S3Server
 from terraform_site import Module, TerraformSite
 
+from activities.terraform import backend
+from activities.terraform.locking import StateLocks
 from activities.terraform.state_file import state_key
-from activities.terraform.state_lock import StateLock, StateLocks
-from contracts.errors import Unreachable
+from activities.terraform.state_lock import lock_key
+from contracts.errors import EngineFailed, LockHeld, Unreachable
 from store.interface import ANY, StoreUnavailable
 from store.s3_place import S3Place
 
-LOCK = f"{state_key('net')}.tflock"
+LOCK = lock_key("net")
 
 pytestmark = pytest.mark.usefixtures("s3_environment")
 
@@ -45,6 +47,12 @@ def module(lines: Path, seconds: float = 0.0) -> Module:
     )
 
 
+@pytest.fixture(autouse=True)
+def _asked_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Terraform asks a bucket that fails five times, for 20 s."""
+    monkeypatch.setattr(backend, "MOST_TRIES", 2)
+
+
 @pytest.fixture
 def site(tmp_path: Path, s3_server: S3Server) -> TerraformSite:
     made = TerraformSite(tmp_path, place(s3_server))
@@ -53,17 +61,7 @@ def site(tmp_path: Path, s3_server: S3Server) -> TerraformSite:
 
 
 def locks(site: TerraformSite) -> StateLocks:
-    return StateLocks(site.store, site.operations.machine, site.data)
-
-
-def lock(site: TerraformSite, who: str, created: float) -> StateLock:
-    """A lock as Terraform writes it."""
-    when = datetime.fromtimestamp(created, UTC).strftime("%Y-%m-%dT%H:%M:%S.123456789Z")
-    told = {"ID": "1-2-3", "Operation": "OperationTypeApply", "Who": who, "Created": when}
-    site.store.put(LOCK, json.dumps(told).encode(), if_match=ANY)
-    found = locks(site).read("net")
-    assert found is not None
-    return found
+    return StateLocks.of(site.store, "net", site.folder, site.operations.machine, site.data)
 
 
 async def test_state_and_lock_lie_in_the_bucket(site: TerraformSite, tmp_path: Path) -> None:
@@ -112,7 +110,7 @@ async def test_the_lock_of_a_killed_tool_is_broken_once_and_the_rest_applied(
     site.module = module(tmp_path / "lines", seconds=2)
     applying = asyncio.create_task(site.deploy())
     await until(tmp_path / "lines", "begun")
-    held = locks(site).read("net")
+    held = locks(site).read()
     assert held is not None
     for pid in terraform_pids(site):
         os.kill(pid, signal.SIGKILL)
@@ -130,31 +128,37 @@ async def test_a_living_holder_is_waited_for_and_named(site: TerraformSite, tmp_
     await site.deploy()
     lines, fifo = tmp_path / "lines", tmp_path / "fifo"
     os.mkfifo(fifo)
-    by_hand = _apply_by_hand(site, tmp_path / "by-hand", f"echo by-hand >> {lines}; cat {fifo}")
-    await until(lines, "by-hand")
-    held = locks(site).read("net")
-    assert held is not None
-    said: list[str] = []
-    waiting = asyncio.create_task(locks(site).wait_until_free("net", said.append))
-    while not said:
-        await asyncio.sleep(0.05)
-    assert str(held) in said[0]
-    assert held.host == socket.gethostname()
-    planning = asyncio.create_task(site.plan())
-    await asyncio.sleep(2)
-    assert not waiting.done()
-    assert not planning.done()
-    assert locks(site).read("net") == held
-    await asyncio.to_thread(fifo.write_text, "go on")
-    assert await asyncio.to_thread(by_hand.wait, 60) == 0
-    await waiting
-    _, plan = await planning
+    folder = _folder_by_hand(site, tmp_path / "by-hand", f"echo by-hand >> {lines}; cat {fifo}")
+    with _applying_in(folder) as by_hand:
+        await until(lines, "by-hand")
+        held = locks(site).read()
+        assert held is not None
+        said: list[str] = []
+        waiting = asyncio.create_task(locks(site).wait_until_free(said.append))
+        planning = asyncio.create_task(site.plan())
+        async with asyncio.timeout(60):
+            # Looked at twice, and not at once.
+            while len(said) < 2:
+                await asyncio.sleep(0.05)
+        assert str(held) in said[0]
+        assert held.host == socket.gethostname()
+        assert not waiting.done()
+        assert not planning.done()
+        assert locks(site).read() == held
+        await asyncio.to_thread(fifo.write_text, "go on")
+        assert await asyncio.to_thread(by_hand.wait, 60) == 0
+        await waiting
+        _, plan = await planning
     # What was made by hand is not in the module, and would be deleted.
     assert plan.changes.delete == 1
 
 
-def _apply_by_hand(site: TerraformSite, folder: Path, command: str) -> subprocess.Popen[bytes]:
-    """Somebody's own Terraform, in a folder of their own, on the same state."""
+BY_HAND = {"TF_CLI_CONFIG_FILE": os.devnull, "CHECKPOINT_DISABLE": "1"}
+QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+def _folder_by_hand(site: TerraformSite, folder: Path, command: str) -> Path:
+    """Somebody's own folder for Terraform, on the same state."""
     folder.mkdir()
     override = (site.folder / "exclave_backend_override.tf.json").read_text()
     (folder / "backend_override.tf.json").write_text(override)
@@ -164,43 +168,98 @@ def _apply_by_hand(site: TerraformSite, folder: Path, command: str) -> subproces
         f' command = "{command}"\n }}\n}}\n'
         "removed {\n from = terraform_data.r\n lifecycle { destroy = false }\n}\n"
     )
-    environment = {**os.environ, "TF_CLI_CONFIG_FILE": os.devnull, "CHECKPOINT_DISABLE": "1"}
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     subprocess.run(
-        ["terraform", "init", "-input=false"], cwd=folder, env=environment, check=True, **quiet
+        ["terraform", "init", "-input=false"],
+        cwd=folder,
+        env=os.environ | BY_HAND,
+        check=True,
+        **QUIET,
     )
-    return subprocess.Popen(
+    return folder
+
+
+@contextmanager
+def _applying_in(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Somebody's own `terraform apply`, which is gone with its children when the block ends."""
+    process = subprocess.Popen(
         ["terraform", "apply", "-auto-approve", "-input=false"],
         cwd=folder,
-        env=environment,
-        **quiet,
+        env=os.environ | BY_HAND,
+        start_new_session=True,
+        **QUIET,
     )
+    with process:
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
-async def test_a_lock_that_nothing_of_ours_made_is_not_broken(site: TerraformSite) -> None:
+async def test_while_a_terraform_has_the_state_open_its_lock_is_not_broken(
+    site: TerraformSite, tmp_path: Path
+) -> None:
+    site.module = module(tmp_path / "lines", seconds=2)
+    applying = asyncio.create_task(site.deploy())
+    await until(tmp_path / "lines", "begun")
+    made = locks(site).read()
+    assert made is not None
+    # As if everything had been killed by now: nothing tells that the run has ended.
+    assert locks(site).proof_of_origin(made) is not None
+    assert locks(site).proof_of_death(made) is None
+    await applying
+    assert locks(site).proof_of_origin(made) is not None
+    assert locks(site).proof_of_death(made) is not None
+
+
+async def test_a_lock_after_our_run_ended_is_not_ours(site: TerraformSite, tmp_path: Path) -> None:
     await site.deploy()
-    now, here = time.time(), socket.gethostname()
-    [run] = [r for r in _runs(site) if r.label == "apply"]
-    for found in (
-        # Of a machine that we do not know of; before and long after anything of ours.
-        lock(site, "ann@laptop", run.at + 1),
-        lock(site, f"root@{here}", run.at - 3600),
-        lock(site, f"root@{here}", now + 3 * 3600),
-    ):
-        assert locks(site).proof_of_death("net", found) is None
-    assert locks(site).proof_of_death("net", lock(site, f"root@{here}", run.at + 1)) is not None
-    assert locks(site).proof_of_death("other", lock(site, f"root@{here}", run.at + 1)) is None
+    lines, fifo = tmp_path / "lines", tmp_path / "fifo"
+    os.mkfifo(fifo)
+    (site.folder / "by_hand.tf").write_text(
+        'resource "terraform_data" "by_hand" {\n provisioner "local-exec" {\n'
+        f' command = "echo by-hand >> {lines}; cat {fifo}"\n }}\n}}\n'
+    )
+    with _applying_in(site.folder) as by_hand:
+        await until(lines, "by-hand")
+        held = locks(site).read()
+        assert held is not None
+        assert locks(site).proof_of_origin(held) is None
+        await asyncio.to_thread(fifo.write_text, "go on")
+        assert await asyncio.to_thread(by_hand.wait, 60) == 0
 
 
-def _runs(site: TerraformSite) -> list[object]:
-    return list(locks(site)._runs("net"))
-
-
-async def test_what_is_no_lock_is_waited_for(site: TerraformSite) -> None:
+async def test_an_old_lock_is_told_with_the_way_out(site: TerraformSite) -> None:
+    await site.deploy()
+    told = {"ID": "1-2-3", "Operation": "OperationTypeApply", "Who": "ann@laptop",
+            "Created": "2020-02-02T20:20:20.123456789Z"}  # fmt: skip
+    site.store.put(LOCK, json.dumps(told).encode(), if_match=ANY)
+    runs = len(list((site.data / "runs").rglob("output.log")))
+    with pytest.raises(LockHeld) as caught:
+        await site.plan()
+    for word in ("ann@laptop", "2020-02-02 20:20:20", "Apply", "force-unlock -force 1-2-3",
+                 str(site.folder)):  # fmt: skip
+        assert word in caught.value.message
+    assert len(list((site.data / "runs").rglob("output.log"))) == runs
     site.store.put(LOCK, b"{}", if_match=ANY)
-    found = locks(site).read("net")
-    assert found is not None
-    assert locks(site).proof_of_death("net", found) is None
+    with pytest.raises(LockHeld, match="aws s3 rm s3://"):
+        await site.plan()
+    assert site.store.get(LOCK) is not None
+
+
+async def test_a_lock_of_a_worker_that_died_is_broken(site: TerraformSite) -> None:
+    await site.deploy()
+    with pytest.raises(ZeroDivisionError), locks(site).taken("tests"):
+        assert locks(site).read() is not None
+        raise ZeroDivisionError
+    assert locks(site).read() is None
+    taken = locks(site).taken("tests")
+    taken.__enter__()
+    held = locks(site).read()
+    assert held is not None
+    assert held.host == socket.gethostname()
+    await locks(site).wait_until_free(lambda text: None)
+    assert locks(site).read() is None
 
 
 async def test_a_state_that_cannot_be_written_is_kept_and_put_in_its_place_later(
@@ -227,6 +286,109 @@ async def test_a_state_that_cannot_be_written_is_kept_and_put_in_its_place_later
     assert lines.read_text().split() == ["begun", "done"]
 
 
+async def test_what_was_kept_is_not_put_over_what_a_person_works_on(site: TerraformSite) -> None:
+    await site.deploy()
+    found = site.store.get(state_key("net"))
+    assert found is not None
+    state = json.loads(found.data)
+    newer = json.dumps(state | {"serial": state["serial"] + 1}).encode()
+    (site.folder / "errored.tfstate").write_bytes(newer)
+    told = {"ID": "1-2-3", "Operation": "OperationTypeApply", "Who": "ann@laptop",
+            "Created": "2020-02-02T20:20:20Z"}  # fmt: skip
+    site.store.put(LOCK, json.dumps(told).encode(), if_match=ANY)
+    with pytest.raises(LockHeld, match="ann@laptop"):
+        await site.plan()
+    assert site.store.get(state_key("net")) == found
+    assert (site.folder / "errored.tfstate").read_bytes() == newer
+    site.store.delete(LOCK)
+    await site.plan()
+    now = site.store.get(state_key("net"))
+    assert now is not None
+    assert json.loads(now.data)["serial"] > state["serial"]
+    assert site.store.get(LOCK) is None
+
+
 def _no_state_is_written(request: Request) -> Fault | None:
-    path = request.path.partition("?")[0]
-    return BROKEN if request.method == "PUT" and path.endswith("terraform.tfstate") else None
+    return BROKEN if request.method == "PUT" and _is(request, "terraform.tfstate") else None
+
+
+def _is(request: Request, name: str) -> bool:
+    return request.path.partition("?")[0].endswith(name)
+
+
+def _no_lock_is_removed(request: Request) -> Fault | None:
+    return BROKEN if request.method == "DELETE" and _is(request, ".tflock") else None
+
+
+def _nothing_answers(request: Request) -> Fault | None:
+    return BROKEN
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [(_no_lock_is_removed, "releasing this lock"), (_nothing_answers, "kept on the worker's")],
+)
+async def test_an_apply_that_the_store_cut_short_ends_well_later(
+    tmp_path: Path, s3_server: S3Server, fault: Callable[[Request], Fault | None], words: str
+) -> None:
+    with way_to(s3_server.endpoint) as way:
+        site = TerraformSite(tmp_path, place(s3_server, way.endpoint))
+        lines = tmp_path / "lines"
+        site.module = module(lines, seconds=1)
+        plan_key, plan = await site.plan()
+        applying = asyncio.create_task(site.apply(plan_key, plan, key="run/net/apply/same"))
+        await until(lines, "begun")
+        way.look = fault
+        with pytest.raises(Unreachable, match=words):
+            await applying
+        way.look = lambda request: None
+        applied = await site.apply(plan_key, plan, key="run/net/apply/same")
+        assert site.store.get(LOCK) is None
+    assert "id" in applied.outputs.values
+    assert lines.read_text().split() == ["begun", "done"]
+
+
+def _refused_lock(request: Request) -> Fault | None:
+    is_lock = request.method == "PUT" and _is(request, ".tflock")
+    return refused(403, "AccessDenied") if is_lock else None
+
+
+def _terraform_reads_nothing(request: Request) -> Fault | None:
+    is_terraforms = "terraform" in request.headers.get("user-agent", "").lower()
+    return BROKEN if is_terraforms and request.method == "GET" else None
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [(_refused_lock, "AccessDenied"), (_terraform_reads_nothing, "InternalError"),
+     (_no_lock_is_removed, "releasing this lock")],
+)  # fmt: skip
+async def test_what_the_store_refuses_a_plan_is_told_once_and_tried_again(
+    tmp_path: Path,
+    s3_server: S3Server,
+    fault: Callable[[Request], Fault | None],
+    words: str,
+) -> None:
+    with way_to(s3_server.endpoint) as way:
+        site = TerraformSite(tmp_path, place(s3_server, way.endpoint))
+        site.module = module(tmp_path / "lines")
+        way.look = fault
+        with pytest.raises(Unreachable, match=words):
+            await site.plan()
+        assert 1 <= _times(way, fault) <= 2
+        way.look = lambda request: None
+        _, plan = await site.plan()
+        assert plan.changes.create == 1
+
+
+def _times(way: Way, fault: Callable[[Request], Fault | None]) -> int:
+    """How many requests it hit."""
+    return sum(fault(request) is not None for request in way.requests)
+
+
+async def test_a_module_that_fails_by_itself_is_final(site: TerraformSite) -> None:
+    site.module.files["main.tf"] = (
+        'resource "terraform_data" "r" {\n provisioner "local-exec" {\n command = "exit 3"\n }\n}'
+    )
+    with pytest.raises(EngineFailed, match="exit status 3"):
+        await site.deploy()

@@ -72,19 +72,28 @@ async def test_an_empty_state_is_not_the_state_of_nothing(site: TerraformSite) -
     assert plan.empty
 
 
-async def test_an_apply_that_is_killed_while_it_writes_the_state(site: TerraformSite) -> None:
+async def test_an_apply_that_is_killed_while_it_writes_the_state(
+    site: TerraformSite, tmp_path: Path
+) -> None:
+    """What it had written before is put back, and what is left is done: nothing is made twice."""
     site.module = Module({"main.tf": ONE})
     await site.deploy()
+    lines, once = tmp_path / "lines", tmp_path / "once"
     killed = (
         'resource "terraform_data" "two" {\n  provisioner "local-exec" {\n'
-        f'    command = ": > {site.state}; kill -9 $PPID"\n  }}\n}}\n'
+        f'    command = "echo two >> {lines}"\n  }}\n}}\n'
+        'resource "terraform_data" "three" {\n  depends_on = [terraform_data.two]\n'
+        '  provisioner "local-exec" {\n'
+        f'    command = "echo three >> {lines}; [ -e {once} ] && exit 0; touch {once}; '
+        f'until grep -q two {site.state}; do sleep 0.05; done; : > {site.state}; kill -9 $PPID"\n'
+        "  }\n}\n"
     )
     site.module = Module({"main.tf": ONE + killed})
-    kept = site.state.read_bytes()
-    with pytest.raises(EngineFailed, match=r"is empty, .*kept.tfstate"):
-        await site.deploy()
-    copy = site.store.get("terraform/net/kept.tfstate")
-    assert copy is not None and copy.data == kept
+    await site.deploy()
+    assert lines.read_text().split() == ["two", "three", "three"]
+    resources = json.loads(site.state.read_bytes())["resources"]
+    assert sorted(one["name"] for one in resources) == ["one", "three", "two"]
+    assert not list(site.data.rglob("snapshot"))
 
 
 async def test_a_state_that_could_not_be_written_is_put_in_its_place(site: TerraformSite) -> None:

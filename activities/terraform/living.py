@@ -1,0 +1,71 @@
+"""Which Terraforms live on this machine, and whether one of them may have a certain state open."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+_NAMES: Final = ("terraform", "tofu", "opentofu")
+_PROC: Final = Path("/proc")
+
+
+def may_be_open(bucket: str, key: str) -> bool:
+    """Whether a Terraform of this machine may have the state under that key open; blocks.
+
+    Those of other users are left out: a lock names the user of its holder.
+    """
+    if sys.platform != "linux":
+        # In which folder a process works cannot be asked there: it may be any.
+        return any(True for _ in _commands_by_ps())
+    return any(_may_have_open(process, bucket, key) for process in _terraforms())
+
+
+def is_terraform(arguments: list[str]) -> bool:
+    """Whether a command line is Terraform's, or that of a script of its name."""
+    return any(Path(one).name.lower().startswith(_NAMES) for one in arguments[:2])
+
+
+def _terraforms() -> Iterator[Path]:
+    for process in _PROC.iterdir():
+        # It may end while it is looked at.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if process.name.isdecimal() and process.stat().st_uid == os.geteuid():
+                words = (process / "cmdline").read_bytes().decode(errors="replace")
+                if is_terraform(words.split("\0")):
+                    yield process
+
+
+def _may_have_open(process: Path, bucket: str, key: str) -> bool:
+    try:
+        folder = (process / "cwd").readlink()
+        record = folder / _data_folder(process) / "terraform.tfstate"
+        text = record.read_text()
+        return json.dumps(key) in text and json.dumps(bucket) in text
+    except (FileNotFoundError, ProcessLookupError):
+        # It is gone, or has no backend.
+        return False
+    except OSError:
+        return True
+
+
+def _data_folder(process: Path) -> str:
+    variables = (process / "environ").read_bytes().decode(errors="replace").split("\0")
+    given = dict(one.partition("=")[::2] for one in variables)
+    return given.get("TF_DATA_DIR") or ".terraform"
+
+
+def _commands_by_ps() -> Iterator[list[str]]:
+    asked = subprocess.run(
+        ["/bin/ps", "-xo", "command="],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"LC_ALL": "C"},
+    )
+    for line in asked.stdout.splitlines():
+        if is_terraform(line.split()):
+            yield line.split()
