@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -61,7 +62,9 @@ def test_the_story_is_told_looked_at_and_ended(
     [address] = {
         line.split("=")[1].split()[0] for line in text.splitlines() if "export TEMPORAL_ADD" in line
     }
-    for run in ("provision/acme/1", "deploy/acme/2", "deprovision/acme/7"):
+    ended = re.findall(r"^((?:provision|deploy|deprovision)/acme/\d+) is done", text, re.MULTILINE)
+    assert len(ended) == 6, ended
+    for run in ended:
         assert accepted_updates(address, run), run
     assert processes(folder)
     demo.send_signal(signal.SIGINT)
