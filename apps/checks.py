@@ -7,6 +7,7 @@ from apps.config import AppConfig, Input, InputGroup, Metadata, TerraformModule
 from apps.entities import Entities, Located
 from apps.environment import environment_problem
 from apps.files import Folder, resolve
+from apps.findings import Findings
 from apps.graph import (
     CycleError,
     Graph,
@@ -18,7 +19,6 @@ from apps.input_values import default_text, type_problem
 from apps.parts import SANDBOX, part_shown
 from apps.references import Known, reference_problem, sandbox_reference_problem
 from apps.spelling import did_you_mean
-from apps.tables import Findings
 from apps.templates import TemplateError, parse
 from apps.terraform_modules import DeclaredModule, ModuleError, read_module
 from apps.triggers import trigger_problems

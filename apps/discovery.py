@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from apps.files import MAX_TOML_BYTES, FileRefused, Folder
+from apps.findings import Findings
 from apps.format import SUPPORTED_KINDS, UNSUPPORTED_KINDS
 from apps.spelling import nearest
-from apps.tables import Findings, Table, parse_toml
+from apps.tables import Table, parse_toml
 
 _FILES_ONLY = frozenset({"metadata", "sandbox"})
 _FOLDERS_ONLY = frozenset({"components", "actions", "input_groups"})

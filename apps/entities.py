@@ -18,8 +18,9 @@ from apps.config import (
 )
 from apps.discovery import Kinds, TomlFile
 from apps.files import MAX_CONTENT_BYTES, FileRefused, Folder, resolve
+from apps.findings import Findings
 from apps.spelling import did_you_mean
-from apps.tables import Findings, Table, check_keys, shown, to_model, type_name
+from apps.tables import Table, check_keys, shown, to_model, type_name
 
 M = TypeVar("M", bound=BaseModel)
 M_co = TypeVar("M_co", bound=BaseModel, covariant=True)
@@ -98,8 +99,7 @@ class _Reader:
 
     def _metadata(self, files: list[TomlFile]) -> Located[Metadata] | None:
         if not files:
-            told = any(problem.file == "metadata.toml" for problem in self._findings.problems)
-            if not told:
+            if not self._findings.tells_of("metadata.toml"):
                 message = 'is missing or empty; it must hold at least version = "v2"'
                 self._findings.error("metadata.toml", "", message)
             return None

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Severity = Literal["error", "warning"]
+Severity = Literal["error", "warning", "note"]
+"""A note tells what is known of the format, and is not there yet in Exclave."""
 
 
 @dataclass(frozen=True)
@@ -14,16 +15,17 @@ class Problem:
     file: str
     """Relative to the config's folder, with `/`."""
     key: str
-    """The path of the key within the file, such as `vars.zone`; empty for the whole file."""
+    """The path of the key within the file, as `apps.keys` writes it; empty for the whole file."""
     message: str
     severity: Severity = "error"
     line: int | None = None
-    """Counted from 1; only of what is known by line, such as a syntax error."""
+    """Counted from 1; None if the file is not there, or no text."""
 
     def __str__(self) -> str:
+        """The problem as compilers print theirs."""
         where = self.file if self.line is None else f"{self.file}:{self.line}"
-        text = f"{where}: {self.key}: {self.message}" if self.key else f"{where}: {self.message}"
-        return f"warning: {text}" if self.severity == "warning" else text
+        what = f"{self.key}: {self.message}" if self.key else self.message
+        return f"{where}: {self.severity}: {what}"
 
 
 class ConfigErrors(Exception):

@@ -2,13 +2,14 @@
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from apps.findings import Findings
 from apps.format import Keys
-from apps.problems import Problem, Severity
+from apps.keys import below
 from apps.spelling import did_you_mean, nearest
 
 Table = dict[str, Any]
@@ -23,30 +24,6 @@ _TYPES = {
     list: "a list",
     dict: "a table",
 }
-
-
-class Findings:
-    """The problems found so far."""
-
-    def __init__(self) -> None:
-        self.problems: list[Problem] = []
-
-    def error(self, file: str, key: str, message: str, line: int | None = None) -> None:
-        """Adds an error."""
-        self._add(Problem(file, key, message, "error", line))
-
-    def warning(self, file: str, key: str, message: str) -> None:
-        """Adds a warning."""
-        self._add(Problem(file, key, message, "warning"))
-
-    def of(self, severity: Severity) -> list[Problem]:
-        """The problems of one severity, by file and in the order they were found."""
-        found = [problem for problem in self.problems if problem.severity == severity]
-        return sorted(found, key=lambda problem: problem.file)
-
-    def _add(self, problem: Problem) -> None:
-        if problem not in self.problems:
-            self.problems.append(problem)
 
 
 def parse_toml(file: str, text: str, findings: Findings) -> Table | None:
@@ -66,7 +43,7 @@ def parse_toml(file: str, text: str, findings: Findings) -> Table | None:
 def check_keys(file: str, table: Table, keys: Keys, findings: Findings, at: str = "") -> None:
     """Tells of keys that the format does not know (a warning) or that are not supported yet."""
     for key, value in table.items():
-        path = f"{at}.{key}" if at else key
+        path = below(at, key)
         if key in keys.unsupported:
             findings.error(file, path, f"`{key}` is not supported yet; remove it")
         elif key not in keys.supported:
@@ -74,8 +51,8 @@ def check_keys(file: str, table: Table, keys: Keys, findings: Findings, at: str 
             hint = f"; did you mean `{meant}`?" if meant else ""
             findings.warning(file, path, f"unknown key, it has no effect{hint}")
         elif key in keys.tables:
-            for place, below in _tables(value, path):
-                check_keys(file, below, keys.tables[key], findings, place)
+            for place, inner in _tables(value, path):
+                check_keys(file, inner, keys.tables[key], findings, place)
 
 
 def to_model(
@@ -86,7 +63,7 @@ def to_model(
         return model.model_validate(table)
     except ValidationError as error:
         for item in error.errors(include_url=False):
-            findings.error(file, _key(at, item["loc"]), _message(item))
+            findings.error(file, below(at, *item["loc"]), _message(item))
     except RecursionError:
         findings.error(file, at, "is nested too deeply")
     return None
@@ -107,17 +84,7 @@ def _tables(value: object, path: str) -> list[tuple[str, Table]]:
     if isinstance(value, dict):
         return [(path, value)]
     items = value if isinstance(value, list) else []
-    return [(f"{path}[{i}]", item) for i, item in enumerate(items) if isinstance(item, dict)]
-
-
-def _key(at: str, location: Sequence[str | int]) -> str:
-    path = at
-    for part in location:
-        if isinstance(part, int):
-            path += f"[{part}]"
-        else:
-            path += f".{part}" if path else part
-    return path
+    return [(below(path, i), item) for i, item in enumerate(items) if isinstance(item, dict)]
 
 
 def _message(item: Any) -> str:  # noqa: PLR0911 - a table of cases

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.loader import ConfigErrors, LoadedApp, load
+from apps.loader import ConfigErrors, LoadedApp, Problem, load
 
 METADATA = 'version = "v2"\n'
 MODULE = 'variable "zone" {}\nvariable "size" {\n  default = 1\n}\noutput "url" {\n  value = 1\n}\n'
@@ -27,6 +27,11 @@ description = "Where"
 """
 
 
+def told(problem: Problem) -> str:
+    """A problem without its line and severity."""
+    return ": ".join(part for part in (problem.file, problem.key, problem.message) if part)
+
+
 class App:
     """A valid config in a folder, that a test then changes."""
 
@@ -46,10 +51,14 @@ class App:
     def load(self) -> LoadedApp:
         return load(self.root)
 
-    def errors(self) -> list[str]:
+    def problems(self) -> list[Problem]:
         with pytest.raises(ConfigErrors) as caught:
             self.load()
-        return [str(problem) for problem in caught.value.problems]
+        return caught.value.problems
+
+    def errors(self) -> list[str]:
+        """What is wrong with which key; the lines have tests of their own."""
+        return [told(problem) for problem in self.problems() if problem.severity == "error"]
 
     def only_error(self) -> str:
         errors = self.errors()

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from app_folder import ACTION, DB, INPUTS, METADATA, MODULE, App
+from app_folder import ACTION, DB, INPUTS, METADATA, MODULE, App, told
 
 from apps.loader import ConfigErrors, load
 
@@ -29,7 +29,7 @@ def test_metadata_is_all_that_is_needed(tmp_path: Path) -> None:
 
 
 def test_metadata_is_needed(tmp_path: Path) -> None:
-    with pytest.raises(ConfigErrors, match=r"metadata.toml: is missing or empty"):
+    with pytest.raises(ConfigErrors, match=r"metadata.toml: error: is missing or empty"):
         load(tmp_path)
 
 
@@ -84,8 +84,9 @@ def test_referenced_files_are_read_from_the_kinds_folder_or_the_root(app: App) -
 )
 def test_unknown_keys_are_warnings_with_the_nearest_name(app: App, line: str, message: str) -> None:
     app.write("components/db.toml", DB + line + "\n")
-    warning = str(app.load().warnings[0])
-    assert warning.startswith("warning: components/db.toml: ") and message in warning
+    [warning] = app.load().warnings
+    assert warning.severity == "warning"
+    assert told(warning).startswith("components/db.toml: ") and message in told(warning)
 
 
 def test_unknown_files_are_warnings(app: App) -> None:
@@ -250,15 +251,15 @@ def test_all_problems_are_told_at_once(app: App) -> None:
         "components/db.toml", DB.replace('"z"', '"{{ .nuon.x }}"') + "health = {}\nlabl = {}\n"
     )
     app.write("actions/check.toml", ACTION.replace("manual", "role-enabled"))
-    errors = app.errors()
-    assert len(errors) == 4
-    assert errors[-1].startswith("warning: ")
+    found = [problem.severity for problem in app.problems()]
+    assert found == ["error", "error", "error", "warning"]
 
 
 def test_a_syntax_error_has_its_line_and_no_followers(app: App) -> None:
     app.write("components/db.toml", "type = 1\nname = \n")
     app.write("actions/check.toml", 'dependencies = ["db"]\n' + ACTION)
-    assert app.only_error().startswith("components/db.toml:2: is not valid TOML: ")
+    [problem] = app.problems()
+    assert str(problem).startswith("components/db.toml:2: error: is not valid TOML: ")
 
 
 def test_circles_are_shown_as_a_path(app: App) -> None:
@@ -308,7 +309,7 @@ def test_modules_that_cannot_be_deployed(app: App) -> None:
     app.write("modules/db/main.tf", MODULE + 'module "m" {\n  source = "../m"\n}\n')
     assert "modules/db: module.m.source: `../m` leads out of `modules/db`" in app.only_error()
     app.write("modules/db/main.tf", MODULE + "output = = 1\n")
-    assert "modules/db/main.tf:8: is not valid HCL" in app.only_error()
+    assert "modules/db/main.tf:8: error: is not valid HCL" in str(app.problems()[0])
     (app.root / "modules/db/main.tf").rename(app.root / "modules/db/readme")
     assert "has no *.tf or *.tf.json file" in app.only_error()
 

@@ -51,7 +51,7 @@ def test_every_problem_is_told_one_a_line_and_nothing_is_uploaded(tmp_path: Path
     result = run(app, ["upload", str(folder), "--registry", "http://127.0.0.1:1"])
     lines = result.stderr.splitlines()
     assert result.exit_code == 1
-    assert any(line.startswith("metadata.toml: version: ") for line in lines)
+    assert any(line.startswith("metadata.toml:1: error: version: ") for line in lines)
     assert any(line.startswith("inputs.toml:") for line in lines)
     assert "does not answer" not in result.stderr
     assert result.stdout == ""

@@ -96,4 +96,4 @@ async def test_what_is_wrong_with_the_folder_is_told_before_anything_else(
     assert (typed.status, typed.out) == (1, "")
     assert "name it with --app" in typed.err
     typed = await person.types("build", str(folder), "--app", "shop")
-    assert typed.err.startswith("metadata.toml: version: ")
+    assert typed.err.startswith("metadata.toml:1: error: version: ")

@@ -1,0 +1,26 @@
+"""Paths of keys within a TOML file, as they are shown: `steps[0].env_vars.URL`."""
+
+import json
+import re
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_LAST = re.compile(r"""(?:^|\.)(?:"(?:[^"\\]|\\.)*"|[A-Za-z0-9_-]+)$|\[\d+\]$""")
+
+
+def below(at: str, *parts: str | int) -> str:
+    """The path of what lies below `at` (empty for the file itself): keys, and indexes of lists.
+
+    A key that TOML would want in quotes is shown in quotes.
+    """
+    for part in parts:
+        if isinstance(part, int):
+            at += f"[{part}]"
+        else:
+            name = part if _BARE.fullmatch(part) else json.dumps(part, ensure_ascii=False)
+            at += f".{name}" if at else name
+    return at
+
+
+def parent(path: str) -> str:
+    """The path that `path` lies directly below; empty for the file itself."""
+    return _LAST.sub("", path) if path else ""

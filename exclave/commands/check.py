@@ -1,0 +1,83 @@
+"""`exclave check`: what is wrong with an app config, as compilers tell it."""
+
+from collections import Counter
+from dataclasses import asdict
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from apps.loader import CheckedApp, check
+from apps.problems import Problem, Severity
+from exclave.exits import Exit
+from exclave.output import print_json
+from exclave.screens.terminal import Lines, plain
+from exclave.sources import FolderArgument
+
+_COLOURS: dict[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
+
+
+class Format(StrEnum):
+    """For whom the problems are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def check_config(
+    folder: FolderArgument,
+    format_: Annotated[
+        Format, typer.Option("--format", help="For people, or for programs.")
+    ] = Format.TEXT,
+) -> None:
+    """Check an app config: every problem at once, with its file, line and key.
+
+    Errors must be mended. Warnings tell of what has no effect, most often a key that is spelled
+    wrong. Notes tell of what is known, and cannot be run yet. The exit status is 1 if there are
+    errors.
+
+    Example:
+
+        exclave check examples/shop
+
+        exclave check examples/shop --format json
+    """
+    checked = check(folder)
+    if format_ is Format.JSON:
+        print_json(_document(checked))
+    else:
+        _print(checked)
+    if checked.config is None:
+        raise typer.Exit(Exit.FAILED)
+
+
+def _document(checked: CheckedApp) -> dict[str, object]:
+    counts = _counts(checked.problems)
+    return {
+        "files": checked.files,
+        **{f"{severity}s": counts[severity] for severity in _COLOURS},
+        "problems": [asdict(problem) for problem in checked.problems],
+    }
+
+
+def _print(checked: CheckedApp) -> None:
+    lines = Lines()
+    for problem in checked.problems:
+        severity = lines.paint(problem.severity, _COLOURS[problem.severity], bold=True)
+        before, _, after = plain(str(problem)).partition(f": {problem.severity}: ")
+        lines(f"{before}: {severity}: {after}")
+    lines(_summary(checked))
+
+
+def _summary(checked: CheckedApp) -> str:
+    counts = _counts(checked.problems)
+    found = [_counted(counts[one], one) for one in _COLOURS if counts[one] or one == "error"]
+    return f"{', '.join(found)} in {_counted(checked.files, 'file')}."
+
+
+def _counts(problems: list[Problem]) -> Counter[Severity]:
+    return Counter(problem.severity for problem in problems)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count or 'no'} {what}{'' if count == 1 else 's'}"
