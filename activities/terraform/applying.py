@@ -70,7 +70,10 @@ async def apply_to_the_end(job: Job, approved: SavedPlan, found: ToolEnd | None)
 async def _restore(job: Job, end: ToolEnd | None) -> None:
     """Terraform empties its local state before it writes it: it may have been killed in between."""
     seen = end is not None and end.label == APPLYING and end.outcome == "signalled"
-    if end is not None and seen:
+    # In a bucket it is written as a whole: what is missing there, a person removed.
+    if end is not None and seen and job.space.state.local_file() is not None:
+        # A person's own Terraform may be writing it now.
+        await job.state_is_free()
         snapshot = end.folder / SNAPSHOT_FILE
         if await asyncio.to_thread(job.space.state.restore, snapshot):
             _log.warning(

@@ -28,6 +28,9 @@ INITIALISING = "init"
 PLANNING = "plan"
 """The label of a run that plans."""
 
+_LINES = 40
+"""What Terraform says of its lock is long, and begins with why."""
+
 _MOST_LOST = 5
 """How often a run may lose the race for the lock before it is told."""
 
@@ -72,9 +75,10 @@ class Job:
         mask = await asyncio.to_thread(self.secrets.mask)
         if await self.may_pass(end):
             return Unreachable(
-                f"{part_shown(self.input.component)}: terraform {end.failed} failed by the store "
-                f"of its state, {self.space.state.where()}. It is tried again, and does what is "
-                f"left then. Its last lines:\n{end.last_lines(mask=mask.text)}"
+                f"{part_shown(self.input.component)}: terraform {end.failed} could not use "
+                f"{self.space.state.where()}, where its state and its lock are. It is tried "
+                "again, and does what is left then; the lock that it may have left is removed. "
+                f"Its last lines:\n{end.last_lines(_LINES, mask=mask.text)}"
             )
         return commands.why_it_ended(end, part_shown(self.input.component), mask)
 

@@ -15,6 +15,7 @@ from s3_faults import BROKEN, Fault, Request, Way, refused, way_to
 from s3_server import S3Server
 from terraform_site import Module, TerraformSite
 
+from activities.masking import MASK
 from activities.terraform import backend
 from activities.terraform.locking import StateLocks
 from activities.terraform.state_file import state_key
@@ -326,7 +327,10 @@ def _nothing_answers(request: Request) -> Fault | None:
 
 @pytest.mark.parametrize(
     ("fault", "words"),
-    [(_no_lock_is_removed, "releasing this lock"), (_nothing_answers, "kept on the worker's")],
+    [
+        (_no_lock_is_removed, "failed to delete the lock"),
+        (_nothing_answers, "kept on the worker's"),
+    ],
 )
 async def test_an_apply_that_the_store_cut_short_ends_well_later(
     tmp_path: Path, s3_server: S3Server, fault: Callable[[Request], Fault | None], words: str
@@ -386,9 +390,13 @@ def _times(way: Way, fault: Callable[[Request], Fault | None]) -> int:
     return sum(fault(request) is not None for request in way.requests)
 
 
-async def test_a_module_that_fails_by_itself_is_final(site: TerraformSite) -> None:
+async def test_a_module_that_fails_by_itself_is_final_and_shows_no_credential(
+    site: TerraformSite,
+) -> None:
     site.module.files["main.tf"] = (
-        'resource "terraform_data" "r" {\n provisioner "local-exec" {\n command = "exit 3"\n }\n}'
+        'resource "terraform_data" "r" {\n provisioner "local-exec" {\n command = "echo it is $AWS_SECRET_ACCESS_KEY; exit 3"\n }\n}'
     )
-    with pytest.raises(EngineFailed, match="exit status 3"):
+    with pytest.raises(EngineFailed, match="exit status 3") as caught:
         await site.deploy()
+    assert f"it is {MASK}" in caught.value.message
+    assert os.environ["AWS_SECRET_ACCESS_KEY"] not in caught.value.message
