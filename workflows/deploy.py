@@ -7,21 +7,18 @@ from functools import partial
 
 from temporalio import workflow
 
-from contracts import deploys, releases
+from contracts import deploys
 from contracts.deploys import (
     FEATURE_DEPLOY,
     DeployInput,
     DeployResult,
     FinishInput,
     Grant,
-    Scope,
-    ScopeInput,
 )
 from contracts.errors import ActionFailed
 from contracts.names import install_queue
-from contracts.releases import ReadRelease
-from workflows.calls import call, call_local
-from workflows.identity import require_id, show, show_at_first
+from workflows.calls import call
+from workflows.identity import require_id, show
 from workflows.run import InstallRun
 
 
@@ -40,16 +37,13 @@ class Deploy(InstallRun):
         )
 
     async def _deploy(self, input: DeployInput, grant: Grant) -> DeployResult:
-        show_at_first(
-            app=grant.app, install=input.install, release=input.release, status=self.working
+        scope = await self.scope(
+            deploys.SCOPE,
+            FEATURE_DEPLOY,
+            input.release,
+            grant,
+            summary="what this deploy does with each component",
         )
-        if grant.read != input.release:
-            await call_local(
-                releases.READ,
-                ReadRelease(app=grant.app, release=input.release),
-                summary="read the release's graph",
-            )
-        scope = await self._scope(input, grant)
         actions = self.began(scope, grant, input.release)
         await self.act(actions, "pre-deploy-all-components")
         await self.settle(scope.decisions)
@@ -65,21 +59,6 @@ class Deploy(InstallRun):
         show(status="deployed")
         return DeployResult(
             install=input.install, release=input.release, components=self._outcomes()
-        )
-
-    async def _scope(self, input: DeployInput, grant: Grant) -> Scope:
-        return await call(
-            deploys.SCOPE,
-            ScopeInput(
-                requires=[FEATURE_DEPLOY],
-                install=input.install,
-                app=grant.app,
-                release=input.release,
-                turn=grant.turn,
-                inputs=grant.inputs,
-            ),
-            queue=install_queue(input.install),
-            summary="what this deploy does with each component",
         )
 
     async def _finish(self, input: DeployInput, grant: Grant) -> None:

@@ -4,13 +4,12 @@ from functools import partial
 
 from temporalio import workflow
 
-from contracts import provisions, releases
-from contracts.deploys import FinishInput, Grant, Scope, ScopeInput
+from contracts import provisions
+from contracts.deploys import FinishInput, Grant
 from contracts.names import install_queue
 from contracts.provisions import FEATURE_PROVISION, ProvisionInput, ProvisionResult
-from contracts.releases import ReadRelease
-from workflows.calls import call, call_local
-from workflows.identity import require_id, show, show_at_first
+from workflows.calls import call
+from workflows.identity import require_id, show
 from workflows.run import InstallRun
 
 
@@ -29,16 +28,13 @@ class Provision(InstallRun):
         )
 
     async def _provision(self, input: ProvisionInput, grant: Grant) -> ProvisionResult:
-        show_at_first(
-            app=grant.app, install=input.install, release=input.release, status=self.working
+        scope = await self.scope(
+            provisions.PROVISION_SCOPE,
+            FEATURE_PROVISION,
+            input.release,
+            grant,
+            summary="what this run does with the sandbox",
         )
-        if grant.read != input.release:
-            await call_local(
-                releases.READ,
-                ReadRelease(app=grant.app, release=input.release),
-                summary="read the release's graph",
-            )
-        scope = await self._scope(input, grant)
         actions = self.began(scope, grant, input.release)
         again = "reprovision" if scope.provisioned else "provision"
         await self.act(actions, f"pre-{again}")
@@ -68,19 +64,4 @@ class Provision(InstallRun):
             ),
             queue=install_queue(input.install),
             summary="record that the install is provisioned",
-        )
-
-    async def _scope(self, input: ProvisionInput, grant: Grant) -> Scope:
-        return await call(
-            provisions.PROVISION_SCOPE,
-            ScopeInput(
-                requires=[FEATURE_PROVISION],
-                install=input.install,
-                app=grant.app,
-                release=input.release,
-                turn=grant.turn,
-                inputs=grant.inputs,
-            ),
-            queue=install_queue(input.install),
-            summary="what this run does with the sandbox",
         )

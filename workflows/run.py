@@ -9,7 +9,8 @@ from temporalio import exceptions, workflow
 from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType
 
 from apps.parts import part_shown
-from contracts import deploys
+from contracts import deploys, releases
+from contracts.activities import Activity
 from contracts.deploys import (
     FEATURE_DEPLOY,
     Approval,
@@ -20,6 +21,7 @@ from contracts.deploys import (
     PlanView,
     Progress,
     Scope,
+    ScopeInput,
     ViewInput,
     ViewRequest,
     Waiting,
@@ -28,10 +30,11 @@ from contracts.deploys import (
 from contracts.errors import DeployFailed, Unreachable
 from contracts.installs import RunTurn
 from contracts.names import Digest, Name, install_queue
+from contracts.releases import ReadRelease
 from workflows.approvals import Approvals
-from workflows.calls import call, failing_as_its_activity
+from workflows.calls import call, call_local, failing_as_its_activity
 from workflows.component import SETTLED, ComponentRun, DeployState
-from workflows.identity import show, showing_its_end
+from workflows.identity import show, show_at_first, showing_its_end
 from workflows.triggered import TriggeredActions, set_schedules
 from workflows.turns import Learnt, RunsTurn
 
@@ -87,6 +90,40 @@ class InstallRun:
             self._learnt.outcomes = self._outcomes()
             await self._turn.give_back(install, self._learnt)
         return result
+
+    async def scope(
+        self,
+        activity: Activity[ScopeInput, Scope],
+        feature: str,
+        release: Digest,
+        grant: Grant,
+        *,
+        summary: str,
+    ) -> Scope:
+        """Have the worker decide what the run does with each part that the release brings.
+
+        The release is read first, unless Install has done so: another app's is refused.
+        """
+        show_at_first(app=grant.app, install=self._install, release=release, status=self.working)
+        if grant.read != release:
+            await call_local(
+                releases.READ,
+                ReadRelease(app=grant.app, release=release),
+                summary="read the release's graph",
+            )
+        return await call(
+            activity,
+            ScopeInput(
+                requires=[feature],
+                install=self._install,
+                app=grant.app,
+                release=release,
+                turn=grant.turn,
+                inputs=grant.inputs,
+            ),
+            queue=install_queue(self._install),
+            summary=summary,
+        )
 
     def began(self, scope: Scope, grant: Grant, release: Digest | None) -> TriggeredActions:
         """Take in what the worker told of the run; returns the actions that belong to it."""
