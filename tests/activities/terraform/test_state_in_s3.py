@@ -394,9 +394,10 @@ async def test_a_module_that_fails_by_itself_is_final_and_shows_no_credential(
     site: TerraformSite,
 ) -> None:
     site.module.files["main.tf"] = (
-        'resource "terraform_data" "r" {\n provisioner "local-exec" {\n command = "echo it is $AWS_SECRET_ACCESS_KEY; exit 3"\n }\n}'
+        'resource "terraform_data" "r" {\n provisioner "local-exec" {\n'
+        ' command = "echo it is $AWS_SECRET_ACCESS_KEY; exit 3"\n }\n}\n'
     )
-    with pytest.raises(EngineFailed, match="exit status 3") as caught:
+    with pytest.raises(EngineFailed, match="local-exec provisioner error") as caught:
         await site.deploy()
     assert f"it is {MASK}" in caught.value.message
     assert os.environ["AWS_SECRET_ACCESS_KEY"] not in caught.value.message
