@@ -85,7 +85,10 @@ async def _restore(job: Job, end: ToolEnd | None) -> None:
 
 async def _is_final(job: Job, end: ToolEnd) -> bool:
     """Whether an apply failed by itself, and its state is where it belongs."""
-    is_apply = end.label == APPLYING and end.outcome in _ENDED_BY_ITSELF
+    by_itself = end.outcome in _ENDED_BY_ITSELF or await asyncio.to_thread(
+        commands.failed_unseen, end
+    )
+    is_apply = end.label == APPLYING and by_itself
     return is_apply and not (end.folder / _UNSAVED).exists() and not await job.may_pass(end)
 
 

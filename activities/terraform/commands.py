@@ -17,6 +17,9 @@ OUTPUTS = "outputs.json"
 TIMEOUT_SECONDS = 3600.0
 """The format's default for a Terraform component."""
 
+_ERROR_LINES = 200
+"""What Terraform says of its errors, several of them."""
+
 _GRACE_SECONDS = 120.0
 """How long an interrupted Terraform may take to end its provisioners and write its state."""
 
@@ -82,6 +85,15 @@ def _command(tool: TerraformTool, name: str, *arguments: str) -> Command:
     return Command(name, [str(tool.path), name, "-input=false", "-no-color", *arguments])
 
 
+def failed_unseen(end: ToolEnd) -> bool:
+    """Whether a run of which nobody saw the end failed by itself; blocks.
+
+    Terraform prints its errors once everything has stopped and the state is written. What a script
+    of the module's prints has the resource's name before it.
+    """
+    return end.outcome == "lost" and "\nError: " in f"\n{end.last_lines(_ERROR_LINES)}"
+
+
 def why_it_ended(end: ToolEnd, component: str, mask: Mask) -> ExclaveError:
     """The typed error of a run that did not succeed, with the tool's own last lines."""
     lines = end.last_lines(mask=mask.text)
@@ -94,10 +106,11 @@ def why_it_ended(end: ToolEnd, component: str, mask: Mask) -> ExclaveError:
             return LockHeld(f"{what} was stopped: {end.message or 'its lease was lost'}.{said}")
         case "interrupted":
             return Draining(f"{what} was interrupted with its worker; the next attempt goes on.")
-        case "signalled" | "lost":
+        case "signalled" | "lost" if not failed_unseen(end):
             return ToolLost(f"{what} died; the next attempt does what remains.{said}")
         case _ if "Saved plan is stale" in lines:
             return StalePlan("the component's state has changed since it was planned")
         case _:
-            status = end.exits.get(end.failed or "", None)
-            return EngineFailed(f"{what} failed with exit status {status}.{said}")
+            status = end.exits.get(end.failed or "")
+            code = "" if status is None else f" with exit status {status}"
+            return EngineFailed(f"{what} failed{code}.{said}")
