@@ -1,15 +1,18 @@
-"""`operation.log`: what the tools of an operation printed, a page at a time, without secrets."""
+"""`operation.log`: what the tools of an operation printed, a page at a time, without secrets.
+
+Hidden is what is known to be secret by now, and what was when the tools ran. What Terraform makes
+in an apply that still runs is known once its state or its plan tells.
+"""
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from temporalio import activity
 
 from activities.heartbeats import heartbeating
+from activities.kept_secrets import kept_secrets
 from activities.masking import Mask
 from activities.operations.spec import OUTPUT_FILE
+from activities.printed import Piece, Printed
 from activities.terraform.backend import backend_secrets
 from activities.terraform.changes import read_changes
 from activities.terraform.secrets import KnownSecrets
@@ -26,8 +29,8 @@ LONGEST_WAIT_SECONDS = 30.0
 _LOOK_AGAIN_SECONDS = 0.2
 """The output of a tool is a file: its growth is no event."""
 
-_AROUND_BYTES = 16 * 1024
-"""How much of the output around a page is looked at for secrets that cross its borders."""
+_LEAST_SLASHES = 2
+"""In an operation's key: run, part, and what is done with it."""
 
 
 class LogActivities:
@@ -44,119 +47,72 @@ class LogActivities:
             NotThere: nothing was begun under the key, or it is forgotten.
             BadInput: the key has a form that none has.
         """
-        if not is_key(input.key) or input.position < 0:
+        is_operation = is_key(input.key) and input.key.count("/") >= _LEAST_SLASHES
+        if not is_operation or input.position < 0:
             raise BadInput(f"{input.key!r} at {input.position} is no place in an operation's log.")
-        patience = min(input.wait_seconds, LONGEST_WAIT_SECONDS)
+        time = asyncio.get_running_loop().time
+        until = time() + min(input.wait_seconds, LONGEST_WAIT_SECONDS)
+        seen = -1
         async with heartbeating():
             while True:
-                page = await asyncio.to_thread(self._page, input)
-                if page.text or page.ended or patience <= 0:
+                printed, has_ended = await asyncio.to_thread(self._printed, input.key)
+                if has_ended or printed.size != seen:
+                    page = await asyncio.to_thread(self._page, input, printed, has_ended)
+                    seen = printed.size
+                if page.text or page.ended or time() >= until:
                     return page
                 await asyncio.sleep(_LOOK_AGAIN_SECONDS)
-                patience -= _LOOK_AGAIN_SECONDS
 
-    def _page(self, input: ReadLog) -> LogPage:
-        entry = Journal(self._workplace.store).entry(check_key(input.key))
+    def _printed(self, key: str) -> tuple[Printed, bool]:
+        """What there is, and whether the operation had ended before that was looked at."""
+        entry = Journal(self._workplace.store).entry(check_key(key))
         if entry is None:
-            raise NotThere(f"Nothing was begun under {input.key}, or it is forgotten by now.")
-        has_ended = entry.outcome is not None
-        output = Output(self._pieces(input.key, entry))
-        readable = output.size if has_ended else output.whole_lines()
-        end = output.page_end(input.position, readable)
-        if end <= input.position:
-            return LogPage(
-                text="", position=input.position, ended=has_ended and input.position >= output.size
-            )
-        text = output.masked(input.position, end, self._mask(input.key))
-        return LogPage(text=text, position=end, ended=has_ended and end >= output.size)
+            raise NotThere(f"Nothing was begun under {key}, or it is forgotten by now.")
+        return Printed(self._pieces(key, entry)), entry.outcome is not None
 
-    def _pieces(self, key: str, entry: Entry) -> list["_Piece"]:
+    def _page(self, input: ReadLog, printed: Printed, has_ended: bool) -> LogPage:
+        start = input.position
+        nothing = LogPage(text="", position=start, ended=has_ended and start >= printed.size)
+        end = printed.size if has_ended else printed.whole_lines(LOG_PAGE_BYTES)
+        if end <= start:
+            return nothing
+        mask = self._mask(input.key)
+        if not has_ended:
+            end = printed.settled(end, mask)
+        if end <= start:
+            return nothing
+        end = printed.page_end(start, end, LOG_PAGE_BYTES)
+        return LogPage(
+            text=printed.masked(start, end, mask),
+            position=end,
+            ended=has_ended and end >= printed.size,
+        )
+
+    def _pieces(self, key: str, entry: Entry) -> list[Piece]:
         """A heading for each run, and its output where it is on this machine."""
-        found: list[_Piece] = []
+        found: list[Piece] = []
         for run in entry.runs:
             folder = self._workplace.data / "runs" / key / f"{run.number}-{run.label}"
             heading = f"-- {run.label} (run {run.number})"
             if run.machine != self._workplace.operations.machine.id:
-                found.append(_Piece(f"{heading}: on another machine, which keeps what it said\n"))
+                found.append(Piece(f"{heading}: on another machine, which keeps what it said"))
             elif not folder.is_dir():
-                found.append(_Piece(f"{heading}: what it said is no longer kept\n"))
+                found.append(Piece(f"{heading}: what it said is no longer kept"))
             else:
-                found.append(_Piece(f"{heading}\n", folder / OUTPUT_FILE))
+                found.append(Piece(heading, folder / OUTPUT_FILE))
         return found
 
     def _mask(self, key: str) -> Mask:
         """Everything that is known to be secret of the part that the operation worked on."""
         store, (run, part) = self._workplace.store, key.split("/")[:2]
-        known = [*self._workplace.state.secrets_of_any_release(), *backend_secrets(store)]
+        known = [
+            *kept_secrets(self._workplace.data / "runs" / key),
+            *self._workplace.state.secrets_of_any_release(),
+            *backend_secrets(store),
+        ]
         secrets = KnownSecrets(Mask.of(known), StateFile(store, part))
         for plan in store.list(f"plans/{run}/{part}/"):
             found = store.get(plan) if plan.endswith("/changes.json") else None
             if found is not None:
                 secrets.learn_plan(read_changes(found.data))
         return secrets.mask()
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """A heading of ours, and the file that follows it."""
-
-    heading: str
-    file: Path | None = None
-
-
-class Output:
-    """Pieces one after the other, as one text that only grows at its end."""
-
-    def __init__(self, pieces: Sequence[_Piece]) -> None:
-        self._spans: list[tuple[int, int, bytes | Path]] = []
-        at = 0
-        for piece in pieces:
-            heading = piece.heading.encode()
-            self._spans.append((at, at + len(heading), heading))
-            at += len(heading)
-            if piece.file is not None and piece.file.exists():
-                size = piece.file.stat().st_size
-                self._spans.append((at, at + size, piece.file))
-                at += size
-        self.size = at
-
-    def whole_lines(self) -> int:
-        """Where the last line that is finished ends; the next may be half of a secret."""
-        start = max(0, self.size - LOG_PAGE_BYTES)
-        tail = self._read(start, self.size)
-        cut = tail.rfind(b"\n")
-        if cut >= 0:
-            return start + cut + 1
-        # A line without end: of what is that long, only the newest is held back.
-        return max(0, self.size - _AROUND_BYTES) if start else 0
-
-    def page_end(self, position: int, readable: int) -> int:
-        """Where a page ends that begins there: at the end of a line, if it holds one."""
-        if position + LOG_PAGE_BYTES >= readable:
-            return readable
-        end = position + LOG_PAGE_BYTES
-        cut = self._read(position, end).rfind(b"\n")
-        return position + cut + 1 if cut >= 0 else end
-
-    def masked(self, start: int, end: int, mask: Mask) -> str:
-        """The text between the two without secrets, also those that cross its borders."""
-        before = self._read(max(0, start - _AROUND_BYTES), start).decode(errors="replace")
-        page = self._read(start, end).decode(errors="replace")
-        after = self._read(end, min(self.size, end + _AROUND_BYTES)).decode(errors="replace")
-        return mask.within(before + page + after, len(before), len(before) + len(page))
-
-    def _read(self, start: int, end: int) -> bytes:
-        found = []
-        for begin, stop, content in self._spans:
-            low, high = max(start, begin), min(end, stop)
-            if low < high:
-                found.append(_part(content, low - begin, high - begin))
-        return b"".join(found)
-
-
-def _part(content: bytes | Path, start: int, end: int) -> bytes:
-    if isinstance(content, bytes):
-        return content[start:end]
-    with content.open("rb") as file:
-        file.seek(start)
-        return file.read(end - start)

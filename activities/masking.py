@@ -9,7 +9,7 @@ the module itself transformed (a hash, a changed case) cannot be found this way.
 import base64
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, quote_plus
 
@@ -20,6 +20,8 @@ _SHORTEST_IN_TEXT = 4
 
 _BETWEEN_WORDS = r"[\s│╷╵]+"
 """Terraform breaks the lines of its diagnostics at spaces, and draws a border beside them."""
+
+_WORD = re.compile(r"[^\s│╷╵]+")
 
 _GO_JSON = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 """What Go's JSON, so Terraform's `jsonencode`, escapes besides what everybody does."""
@@ -46,6 +48,11 @@ class Mask:
         """A mask for these secrets too."""
         return Mask.of([*self._whole, *secrets])
 
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The values themselves."""
+        return self._whole
+
     def __repr__(self) -> str:
         return f"Mask({len(self._whole)} values)"
 
@@ -67,6 +74,18 @@ class Mask:
         shown.append(text[at:end])
         return "".join(shown)
 
+    @property
+    def reach(self) -> int:
+        """The most characters that what is hidden as one may have."""
+        return max((len(_source(form)) for form in self._within), default=0)
+
+    def unfinished(self, text: str) -> int:
+        """Where words at the end of the text begin that more words would make a secret; its length
+        if none do."""
+        words = [(found.start(), found.group()) for found in _WORD.finditer(text)]
+        starts = [_beginning(form, words) for form in self._within if not isinstance(form, str)]
+        return min((at for at in starts if at is not None), default=len(text))
+
     def _spans(self, text: str) -> Iterable[tuple[int, int]]:
         for form in self._within:
             pattern = re.compile(re.escape(form)) if isinstance(form, str) else form
@@ -83,6 +102,22 @@ class Mask:
         if str(value) in self._whole:
             return MASK
         return self.text(value) if isinstance(value, str) else value
+
+
+def _source(form: str | re.Pattern[str]) -> str:
+    return form if isinstance(form, str) else form.pattern
+
+
+def _beginning(form: re.Pattern[str], words: Sequence[tuple[int, str]]) -> int | None:
+    """Where the words end with the first ones of the form, as many as do, but not with all."""
+    first, *others = (re.compile(word) for word in form.pattern.split(_BETWEEN_WORDS))
+    for count in range(min(len(others), len(words)), 0, -1):
+        (start, opening), *rest = words[-count:]
+        begun = re.search(f"{first.pattern}$", opening)
+        goes_on = zip(others, rest, strict=False)
+        if begun and all(other.fullmatch(word) for other, (_, word) in goes_on):
+            return start + begun.start()
+    return None
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

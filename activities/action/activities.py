@@ -11,6 +11,7 @@ from temporalio import activity
 from activities.action.outputs_file import parse_outputs
 from activities.action.script import STEP, Script, prepare_script, run_id
 from activities.heartbeats import heartbeating
+from activities.kept_secrets import keep_secrets
 from activities.masking import Mask
 from activities.once import Say, once
 from activities.operations.operation import Operation, ToolEnd
@@ -89,6 +90,7 @@ class ActionActivities:
         script = await asyncio.to_thread(
             prepare_script, self._workplace, config, step, input, operation.folder
         )
+        await asyncio.to_thread(keep_secrets, operation.folder, script.mask.secrets)
         say(f"runs {step.name}")
         end = found or await operation.run(STEP, script.run)
         result = await asyncio.to_thread(self._take, input, action, end, script)
@@ -110,6 +112,8 @@ class ActionActivities:
             key: Output(value=value, sensitive=script.mask.value(value) != value)
             for key, value in values.items()
         }
+        hidden = [one.value for one in outputs.values() if one.sensitive]
+        keep_secrets(script.folder, script.mask.and_also(hidden).secrets)
         # The steps of a run share the limit: its result holds the outputs of all of them.
         others = sum(size for step, size in self._run(input).sent.items() if step != name)
         sent = as_sent(outputs, script.mask, LARGEST_SENT_BYTES - others)

@@ -32,6 +32,8 @@ class Script:
     """A step that is ready to run."""
 
     run: ToolRun
+    folder: Path
+    """The operation's own."""
     outputs: Path
     mask: Mask
 
@@ -77,7 +79,7 @@ def prepare_script(
         timeout_seconds=input.timeout_seconds,
         grace_seconds=_GRACE_SECONDS,
     )
-    return Script(run, outputs, mask)
+    return Script(run, folder, outputs, mask)
 
 
 def _argv(step: ActionStep, path: Path) -> list[str]:

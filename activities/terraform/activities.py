@@ -155,6 +155,7 @@ async def _settle(job: Job, applied: ToolEnd | None) -> tuple[int, Outputs]:
     file = applied.folder / commands.OUTPUTS
     printed = await asyncio.to_thread(file.read_bytes)
     recorded = await record_done(job.workplace, job.input, job.space, job.secrets, printed)
+    await job.keep_secrets()
     # It holds secrets in clear, and the store has them now.
     await asyncio.to_thread(file.unlink)
     return recorded

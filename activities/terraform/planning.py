@@ -5,10 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from activities.kept_secrets import keep_secrets
+from activities.masking import Mask
 from activities.once import Say
 from activities.operations.operation import Operation, ToolEnd, ToolRun
 from activities.releases.reader import ERRORED_STATE
 from activities.terraform import commands
+from activities.terraform.backend import backend_secrets
 from activities.terraform.changes import Changes, read_changes
 from activities.terraform.locking import StateLocks
 from activities.terraform.secrets import KnownSecrets
@@ -72,7 +75,7 @@ class Job:
 
     async def why_it_ended(self, end: ToolEnd) -> ExclaveError:
         """The typed error of a run that did not succeed, without any secret known by now."""
-        mask = await asyncio.to_thread(self.secrets.mask)
+        mask = await self.keep_secrets()
         if await self.may_pass(end):
             return Unreachable(
                 f"{part_shown(self.input.component)}: terraform {end.failed} could not use "
@@ -81,6 +84,17 @@ class Job:
                 f"Its last lines:\n{end.last_lines(_LINES, mask=mask.text)}"
             )
         return commands.why_it_ended(end, part_shown(self.input.component), mask)
+
+    async def keep_secrets(self) -> Mask:
+        """Keep what is known to be secret by now, for whoever reads what the tools printed."""
+
+        def keep() -> Mask:
+            mask = self.secrets.mask()
+            own = Mask.of(backend_secrets(self.workplace.store)).secrets
+            keep_secrets(self.operation.folder, mask.secrets - own)
+            return mask
+
+        return await asyncio.to_thread(keep)
 
     async def may_pass(self, end: ToolEnd) -> bool:
         """Whether the run failed by the bucket that the state is in, and the next may go on."""
@@ -123,7 +137,7 @@ async def open_job(
     space = await asyncio.to_thread(prepare, workplace, input)
     tool.require(space.module.terraform_version, part_shown(input.component))
     space.backend.require(tool)
-    return Job(
+    job = Job(
         workplace=workplace,
         input=input,
         teardown=bool(getattr(input, "teardown", False)),
@@ -135,6 +149,9 @@ async def open_job(
         say=say,
         locks=locks,
     )
+    # Also what this operation replaces or destroys: nobody else knows it afterwards.
+    await job.keep_secrets()
+    return job
 
 
 async def _take_errored(state: StateFile, folder: Path, locks: StateLocks, say: Say) -> None:
@@ -189,6 +206,7 @@ async def plan_now(job: Job, replace: Sequence[str] = ()) -> Planned:
     shown = await asyncio.to_thread(_take, end.folder / commands.SHOWN)
     changes = await asyncio.to_thread(read_changes, shown)
     job.secrets.learn_plan(changes)
+    await job.keep_secrets()
     return Planned(shown, changes)
 
 

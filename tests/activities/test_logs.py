@@ -8,10 +8,12 @@ from typing import cast
 import pytest
 from temporalio.testing import ActivityEnvironment
 
+from activities.kept_secrets import keep_secrets
 from activities.logs import LogActivities
 from activities.masking import MASK, Mask
 from activities.operations.opening import Operations
 from activities.operations.operation import Command, ToolRun
+from activities.operations.spec import OUTPUT_FILE
 from activities.releases.reader import ReleaseReader
 from activities.workplace import Workplace
 from contracts.errors import BadInput, NotThere
@@ -61,6 +63,9 @@ class Site:
             if end:
                 await operation.record_result({})
 
+    def keep(self, secrets: set[str]) -> None:
+        keep_secrets(self.workplace.data / "runs" / KEY, secrets)
+
     async def page(self, position: int = 0, wait: float = 0.0, key: str = KEY) -> LogPage:
         input = ReadLog(install="acme", key=key, position=position, wait_seconds=wait)
         page: LogPage = await ActivityEnvironment().run(LogActivities(self.workplace).read, input)
@@ -75,6 +80,13 @@ class Site:
             if page.ended:
                 return text, count
             assert page.text
+
+
+async def until_printed(site: Site, text: str) -> None:
+    """A tool's output is a file, whose growth is no event: looks again until it is there."""
+    async with asyncio.timeout(30):
+        while text not in "".join(file.read_text() for file in site.root.rglob(OUTPUT_FILE)):
+            await asyncio.sleep(0.02)
 
 
 @pytest.fixture
@@ -114,6 +126,48 @@ async def test_a_secret_across_the_border_of_pages_is_hidden(site: Site, before:
     assert count == 3
     assert MASK in text
     assert not [n for n in range(4, len(SECRET)) if SECRET[:n] in text or SECRET[-n:] in text]
+
+
+@pytest.mark.parametrize("before", [LOG_PAGE_BYTES - n for n in range(1, 12)])
+async def test_a_border_within_a_character_hides_and_keeps_it(site: Site, before: int) -> None:
+    secret = "pässwörd-ß€😀-end"
+    site.state.set_sensitive_input("license", secret)
+    text = "x" * before + secret + "é€😀" * (LOG_PAGE_BYTES // 6)
+    (site.root / "text").write_text(text)
+    await site.run(f"cat {site.root / 'text'}")
+    heading = "-- part-0 (run 1)\n"
+    shown, _ = await site.all()
+    # On both pages, if it is on both.
+    assert shown.replace(MASK * 2, MASK) == heading + text.replace(secret, MASK)
+    # Whoever asks for a place of their own within it gets no rest of it.
+    begin = len(heading) + before
+    for inside in range(begin + 1, begin + len(secret.encode())):
+        page = await site.page(inside)
+        assert page.text.startswith((MASK, "é")), inside
+        assert "end" not in page.text
+
+
+async def test_a_secret_that_is_longer_than_usual_is_hidden(site: Site) -> None:
+    secret = "".join(f"{n:05x}" for n in range(LOG_PAGE_BYTES // 5 * 2))
+    site.state.set_sensitive_input("license", secret)
+    (site.root / "text").write_text(f"{secret} and more")
+    await site.run(f"cat {site.root / 'text'}")
+    text, _ = await site.all()
+    assert set(text.removeprefix("-- part-0 (run 1)\n").split(MASK)) <= {"", " and more"}
+
+
+async def test_what_was_secret_when_it_was_printed_stays_so(site: Site) -> None:
+    site.keep({SECRET})
+    await site.run(f"echo {SECRET}")
+    site.state.set_sensitive_input("license", "another-battery")
+    text, _ = await site.all()
+    assert text == f"-- part-0 (run 1)\n{MASK}\n"
+
+
+async def test_a_run_begins_on_a_line_of_its_own(site: Site) -> None:
+    await site.run("printf half", "echo two")
+    text, _ = await site.all()
+    assert text == "-- part-0 (run 1)\nhalf\n-- part-1 (run 2)\ntwo\n"
 
 
 def test_only_what_lies_within_is_given() -> None:
@@ -158,6 +212,21 @@ async def test_what_grows_is_followed_line_by_line(site: Site) -> None:
     assert text == f"{heading}first\nhalf-{MASK}\nlast\n"
 
 
+async def test_words_that_may_begin_a_secret_wait_for_the_next(site: Site) -> None:
+    site.state.set_sensitive_input("license", "three secret words")
+    fifo = site.root / "fifo"
+    os.mkfifo(fifo)
+    script = f"echo first; echo three; echo '│ secret'; cat {fifo}"
+    running = asyncio.create_task(site.run(script))
+    await until_printed(site, "secret\n")
+    page = await site.page()
+    assert page.text == "-- part-0 (run 1)\nfirst\n"
+    assert (await site.page(page.position)).text == ""
+    await asyncio.to_thread(fifo.write_text, "│ words\n")
+    await running
+    assert (await site.page(page.position)).text == f"{MASK}\n"
+
+
 async def test_where_the_output_is_not_here_it_says_so(site: Site) -> None:
     await site.run("echo one")
     folder = site.workplace.data / "runs" / KEY / "1-part-0"
@@ -172,6 +241,6 @@ async def test_where_the_output_is_not_here_it_says_so(site: Site) -> None:
 async def test_what_was_never_begun(site: Site) -> None:
     with pytest.raises(NotThere, match="Nothing was begun"):
         await site.page()
-    for key, position in (("../../etc/passwd", 0), (KEY, -1)):
+    for key, position in (("../../etc/passwd", 0), ("turn", 0), ("a/b", 0), (KEY, -1)):
         with pytest.raises(BadInput):
             await site.page(position, key=key)

@@ -183,3 +183,23 @@ def test_json_within_json() -> None:
 def test_a_mask_learns_more() -> None:
     mask = Mask.of(["first-one"]).and_also([{"deep": "second-one"}])
     assert mask.text("first-one second-one") == f"{MASK} {MASK}"
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("say one\n", "one\n"),
+        ("say x=one\n│ two\n", "one\n│ two\n"),
+        ("one two three\n", None),
+        ("one three\n", None),
+        ("two\n", None),
+        ("bone two\n", "one two\n"),
+        ("one one\n", "one\n"),
+        ("one twos\n", None),
+        ("", None),
+    ],
+)
+def test_what_may_begin_a_secret_of_several_words(text: str, begins: str | None) -> None:
+    mask = Mask.of(["one two three", "alone"])
+    found = text[mask.unfinished(text) :]
+    assert found == (begins or "")

@@ -174,6 +174,20 @@ class Plane:
         shown: dict[str, Any] = self.temporal("workflow", "show", "--workflow-id", workflow_id)
         return shown
 
+    def logs(self, run: str, status: int = 0) -> str:
+        """What `exclave logs` prints; where it must fail, what it says."""
+        done = subprocess.run(
+            [BIN / "exclave", "logs", run],
+            env=os.environ
+            | {"TEMPORAL_ADDRESS": self.address, "TEMPORAL_NAMESPACE": self.namespace},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stderr if status else done.stdout
+
     def upload(self, folder: Path) -> str:
         done = subprocess.run(
             [BIN / "exclave", "upload", folder, "--registry", self.push],

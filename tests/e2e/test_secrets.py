@@ -62,12 +62,15 @@ def test_the_secret_stays(site: Site) -> None:
     made = json.loads(site.worker.store_file("components/maker.json").read_text())["outputs"]
     secret, public = made["secret"]["value"], made["public"]["value"]
     assert made["secret"]["sensitive"] and secret != public
+    log = site.plane.logs(run)
+    assert "the secret is (sensitive)" in log and "-- apply (run" in log
     history = json.dumps(_decoded(site.plane.history(run)))
     details = json.dumps(site.plane.temporal("workflow", "describe", "--workflow-id", run))
     everywhere = {
         "history": history,
         "result": json.dumps(answer),
         "description": details,
+        "what the tools printed": log,
         "plan views": json.dumps(views),
         "worker's log": site.worker.log.read_text(),
         "control plane's log": site.plane.log.read_text(),
@@ -87,6 +90,9 @@ def test_the_secret_stays(site: Site) -> None:
     # What Terraform printed of plans and outputs is taken into the store, and left nowhere else.
     runs = site.worker.data / "runs"
     assert [*runs.rglob("changes.json"), *runs.rglob("outputs.json")] == []
+    # Logs are nowhere but there.
+    site.worker.stop()
+    assert f"The install worker of {site.install}" in site.plane.logs(run, status=4)
 
 
 def test_file_modes(site: Site) -> None:

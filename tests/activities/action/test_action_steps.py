@@ -10,6 +10,8 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.action.activities import ActionActivities
 from activities.action.script import STEP
+from activities.logs import LogActivities
+from activities.masking import MASK
 from activities.operations.opening import Operations
 from activities.operations.operation import LeaseTerms, Operation, ToolEnd, ToolRun
 from activities.releases.reader import ReleaseReader
@@ -18,6 +20,7 @@ from activities.workplace import Workplace
 from apps.config import AppConfig
 from contracts.actions import StepInput, StepResult
 from contracts.errors import EngineFailed, OutcomeUnknown, StoreBehind
+from contracts.logs import LogPage, ReadLog
 from store.folder import FolderStore
 from store.install_state import ActionRecord, InstallState
 from store.interface import ANY
@@ -66,6 +69,7 @@ class Site:
             releases=cast(ReleaseReader, Reader(*steps)),
         )
         self._activities = ActionActivities(workplace)
+        self._logs = LogActivities(workplace)
 
     async def step(self, number: int, run: str = "run-1", state_revision: int = 0) -> StepResult:
         input = StepInput(
@@ -79,6 +83,12 @@ class Site:
             state_revision=state_revision,
         )
         return await ActivityEnvironment().run(self._activities.step, input)
+
+    async def log(self, number: int) -> str:
+        input = ReadLog(install="acme", key=f"run-1/scan/step/{number}")
+        page: LogPage = await ActivityEnvironment().run(self._logs.read, input)
+        assert page.ended
+        return page.text
 
     def published(self) -> ActionRecord | None:
         return self.state.action("scan")
@@ -195,3 +205,29 @@ async def test_what_one_step_left_is_hidden_by_the_next(tmp_path: Path) -> None:
     site.state.set_sensitive_input("password", "hunter2hunter2")
     assert (await site.step(0)).outputs.sensitive == ["connection"]
     assert (await site.step(1)).outputs.sensitive == ["host"]
+
+
+async def test_the_log_hides_what_was_secret_then(tmp_path: Path) -> None:
+    (tmp_path / "left").write_text(
+        json.dumps({"connection": {"host": "db.internal", "password": "hunter2hunter2"}})
+    )
+    shows = "echo hunter2hunter2 at db.internal"
+    site = Site(
+        tmp_path,
+        step("first", f"{shows}; cat {tmp_path}/left >> {OUT}"),
+        step("second", f"{shows}; echo other=1 >> {OUT}"),
+    )
+    site.state.set_sensitive_input("password", "hunter2hunter2")
+    await site.step(0)
+    hidden = f"{MASK} at {MASK}"
+    assert await site.log(0) == f"-- step (run 1)\n{hidden}\n"
+    await site.step(1)
+    # It is set again, and another run leaves nothing of the kind.
+    site.state.set_sensitive_input("password", "another-password")
+    site.state.put_action(ActionRecord(action="scan", status="done"))
+    for key in site.store.list("action-runs/"):
+        site.store.delete(key)
+    assert await site.log(0) == f"-- step (run 1)\n{hidden}\n"
+    assert await site.log(1) == f"-- step (run 1)\n{hidden}\n"
+    kept = site.data / "runs" / "run-1" / "scan" / "step" / "1" / "secrets.json"
+    assert kept.stat().st_mode & 0o777 == 0o600

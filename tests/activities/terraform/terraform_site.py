@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from temporalio.testing import ActivityEnvironment
 
+from activities.logs import LogActivities
 from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
 from activities.terraform.activities import TerraformActivities
@@ -15,6 +16,7 @@ from activities.terraform.tool import LIBRARY
 from activities.workplace import Workplace
 from apps.config import AppConfig, Metadata, TerraformComponent
 from contracts.deploys import Applied, ApplyInput, Plan, PlanInput
+from contracts.logs import LogPage, ReadLog
 from contracts.messages import Turn
 from store.install_state import InstallState
 from store.interface import Store
@@ -96,17 +98,25 @@ class TerraformSite:
     async def deploy(self) -> Applied:
         return await self.apply(*await self.plan())
 
+    async def log(self, key: str) -> str:
+        """What the tools of an operation printed, as it may be shown."""
+        activities = LogActivities(self._workplace())
+        input = ReadLog(install="acme", key=key)
+        page: LogPage = await ActivityEnvironment().run(activities.read, input)
+        return page.text
+
     def _activities(self) -> TerraformActivities:
-        return TerraformActivities(
-            Workplace(
-                install="acme",
-                org="dev",
-                data=self.data,
-                store=self.store,
-                state=InstallState(self.store, "acme", "dev"),
-                operations=self.operations,
-                releases=cast(ReleaseReader, self.module),
-            )
+        return TerraformActivities(self._workplace())
+
+    def _workplace(self) -> Workplace:
+        return Workplace(
+            install="acme",
+            org="dev",
+            data=self.data,
+            store=self.store,
+            state=InstallState(self.store, "acme", "dev"),
+            operations=self.operations,
+            releases=cast(ReleaseReader, self.module),
         )
 
     def _common(self) -> dict[str, Any]:

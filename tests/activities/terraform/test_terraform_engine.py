@@ -145,6 +145,31 @@ async def test_a_secret_that_a_failed_apply_made_is_masked_in_its_error(
     assert _id(site, "one") not in caught.value.message
 
 
+async def test_the_log_hides_what_a_later_apply_replaced(site: TerraformSite) -> None:
+    """The value is in neither the state nor the store any more, and is what was printed."""
+    shows = (
+        'resource "terraform_data" "holds" {\n  input = sensitive(terraform_data.one.id)\n}\n'
+        + 'resource "terraform_data" "shows" {\n  depends_on = [terraform_data.holds]\n'
+        + '  provisioner "local-exec" {\n'
+        + '    command = "echo the id is ${terraform_data.one.id}"\n  }\n}\n'
+    )
+    site.module = Module({"main.tf": ONE + shows})
+    key, plan = await site.plan()
+    await site.apply(key, plan, "run/net/apply/shows")
+    made = _id(site, "one")
+    replaced = ONE.replace("{\n", '{\n  triggers_replace = "again"\n')
+    site.module = Module({"main.tf": replaced + shows})
+    again, plan = await site.plan()
+    await site.apply(again, plan)
+    assert _id(site, "one") != made
+    for plan_file in site.store.list("plans/"):
+        site.store.delete(plan_file)
+    log = await site.log("run/net/apply/shows")
+    assert "-- apply (run" in log
+    assert f"the id is {MASK}" in log
+    assert made not in log
+
+
 async def test_a_plan_made_with_other_providers_is_stale(site: TerraformSite) -> None:
     site.module = Module({"main.tf": ONE})
     key, plan = await site.plan()

@@ -1,0 +1,107 @@
+"""What an operation's tools printed, as one text that only grows at its end."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.masking import Mask
+
+_AROUND_BYTES = 16 * 1024
+"""How much of the output around a page is looked at for secrets that cross its borders; more where
+a secret is longer."""
+
+_MOST_BYTES_OF_CHARACTER = 4
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A heading of ours, and the file that follows it."""
+
+    heading: str
+    file: Path | None = None
+
+
+class Printed:
+    """Pieces one after the other; what a file gains after this was made is not seen."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self._spans: list[tuple[int, int, bytes | Path]] = []
+        self.size = 0
+        for piece in pieces:
+            # A tool may end in the middle of a line; it prints nothing once there is another.
+            new_line = "\n" if self.size and self._read(self.size - 1, self.size) != b"\n" else ""
+            heading = f"{new_line}{piece.heading}\n".encode()
+            self._add(heading, len(heading))
+            if piece.file is not None and piece.file.exists():
+                self._add(piece.file, piece.file.stat().st_size)
+
+    def _add(self, content: bytes | Path, size: int) -> None:
+        self._spans.append((self.size, self.size + size, content))
+        self.size += size
+
+    def whole_lines(self, longest_line: int) -> int:
+        """Where the last line that is finished ends; the next may be half of a secret.
+
+        Of a line that is longer than the limit, only the newest is held back.
+        """
+        start = max(0, self.size - longest_line)
+        cut = self._read(start, self.size).rfind(b"\n")
+        if cut >= 0:
+            return start + cut + 1
+        return max(0, self.size - _AROUND_BYTES) if start else 0
+
+    def settled(self, end: int, mask: Mask) -> int:
+        """How much before `end` is no secret's beginning, whatever is printed next."""
+        around = _around(mask)
+        end = min(end, max(0, self.size - around)) if not self._ends_line(end) else end
+        start = self._character_start(max(0, end - around))
+        text = self._read(start, end).decode(errors="replace")
+        return end - len(text[mask.unfinished(text) :].encode())
+
+    def page_end(self, position: int, end: int, limit: int) -> int:
+        """Where a page ends that begins there: at the end of a line, if it holds one."""
+        if position + limit >= end:
+            return end
+        cut = self._read(position, position + limit).rfind(b"\n")
+        return position + cut + 1 if cut >= 0 else self._character_start(position + limit)
+
+    def masked(self, start: int, end: int, mask: Mask) -> str:
+        """The text between the two without secrets, also those that cross its borders."""
+        around = _around(mask)
+        # Half a character would make another text of a secret.
+        start, end = self._character_start(start), self._character_start(end)
+        before = self._read(max(0, start - around), start).decode(errors="replace")
+        page = self._read(start, end).decode(errors="replace")
+        after = self._read(end, min(self.size, end + around)).decode(errors="replace")
+        return mask.within(before + page + after, len(before), len(before) + len(page))
+
+    def _ends_line(self, end: int) -> bool:
+        return self._read(end - 1, end) == b"\n"
+
+    def _character_start(self, at: int) -> int:
+        """Where the UTF-8 character begins whose middle is there, if one's is."""
+        start = max(0, at - _MOST_BYTES_OF_CHARACTER + 1)
+        nearby = self._read(start, at + 1)
+        while at > start and at - start < len(nearby) and nearby[at - start] & 0xC0 == 0x80:
+            at -= 1
+        return at
+
+    def _read(self, start: int, end: int) -> bytes:
+        found = []
+        for begin, stop, content in self._spans:
+            low, high = max(start, begin), min(end, stop)
+            if low < high:
+                found.append(_part(content, low - begin, high - begin))
+        return b"".join(found)
+
+
+def _around(mask: Mask) -> int:
+    return max(_AROUND_BYTES, mask.reach * _MOST_BYTES_OF_CHARACTER)
+
+
+def _part(content: bytes | Path, start: int, end: int) -> bytes:
+    if isinstance(content, bytes):
+        return content[start:end]
+    with content.open("rb") as file:
+        return os.pread(file.fileno(), end - start, start)
