@@ -1,26 +1,17 @@
-"""Finds the kinds of a config in its folder, and tells of those that are not supported yet."""
+"""Finds the files of each kind in a config's folder, and tells of those that are of no kind."""
 
 from dataclasses import dataclass
 
-from apps.files import MAX_TOML_BYTES, FileRefused, Folder
+from apps.files import FileRefused, Folder
 from apps.findings import Findings
-from apps.format import SUPPORTED_KINDS, UNSUPPORTED_KINDS
+from apps.kinds import KINDS, Kind
 from apps.spelling import nearest
 from apps.tables import Table, parse_toml
 
-_FILES_ONLY = frozenset({"metadata", "sandbox"})
-_FOLDERS_ONLY = frozenset({"components", "actions", "input_groups"})
-_CLOSE_FOLDERS = {"component": "components", "action": "actions", "input": "inputs"}
-
-
-@dataclass(frozen=True)
-class Kinds:
-    """What was read of the supported kinds."""
-
-    files: dict[str, list["TomlFile"]]
-    """By kind, in order of their path; empty files are left out."""
-    unread: set[str]
-    """The kinds of which a file could not be read or lies elsewhere: it may hold any name."""
+_CLOSE_FOLDERS = {
+    "component": "components", "action": "actions", "input": "inputs", "install": "installs",
+    "runbook": "runbooks", "policy": "policies", "permission": "permissions", "secret": "secrets",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -29,75 +20,80 @@ class TomlFile:
 
     file: str
     table: Table
+    is_document: bool
+    """It is the single file of its kind, not one of a folder."""
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """What was read of every kind."""
+
+    files: dict[str, list[TomlFile]]
+    """By kind, in order of their path; empty files are left out."""
+    unread: set[str]
+    """The kinds of which a file could not be read or lies elsewhere: it may hold any name."""
 
 
 def read_kinds(folder: Folder, findings: Findings) -> Kinds:
-    """Reads the files of each supported kind, and tells of all others."""
-    kinds = Kinds({}, set())
-    for kind in sorted(SUPPORTED_KINDS):
-        tables = [(f, _read(folder, f, findings)) for f in _files_of(kind, folder, findings)]
-        kinds.files[kind] = [TomlFile(file, table) for file, table in tables if table]
-        if any(table is None for _, table in tables):
-            kinds.unread.add(kind)
-    is_unknown = not kinds.files["sandbox"] and "sandbox" not in kinds.unread
-    if is_unknown and _has_misplaced_sandbox(folder, findings):
-        kinds.unread.add("sandbox")
-    _refuse_unsupported(folder, findings)
+    """Reads the files of each kind, and tells of files that are of none."""
+    found = Kinds({}, set())
+    for name, kind in KINDS.items():
+        found.files[name] = _files_of(name, kind, folder, findings, found.unread)
     _tell_of_unknown(folder, findings)
-    return kinds
+    return found
 
 
-def _files_of(kind: str, folder: Folder, findings: Findings) -> list[str]:
-    single, below = f"{kind}.toml", folder.below(kind, ".toml")
-    if kind in _FILES_ONLY:
-        return [single] if single in folder.files else []
-    if single not in folder.files:
-        return below
-    if kind in _FOLDERS_ONLY:
-        findings.error(single, "", f"{kind} lie in the folder `{kind}/`, one file each; move them")
-        return below
-    if below:
-        findings.error(single, "", f"there is also the folder `{kind}/`; keep only one of the two")
-    return [single]
+def _files_of(
+    name: str, kind: Kind, folder: Folder, findings: Findings, unread: set[str]
+) -> list[TomlFile]:
+    single, below = f"{name}.toml", folder.below(name, ".toml")
+    document = _read(single, folder, findings) if single in folder.files else {}
+    if document is None:
+        unread.add(name)
+    if kind.entity is None:
+        if not document and single not in folder.files and below:
+            _tell_of_misplaced(name, below, folder, findings, unread)
+        return [TomlFile(single, document, is_document=True)] if document else []
+    tables = [(file, _read(file, folder, findings)) for file in below]
+    if any(table is None for _, table in tables):
+        unread.add(name)
+    entities = [TomlFile(file, table, is_document=False) for file, table in tables if table]
+    if not document:
+        return entities
+    if kind.document is None:
+        findings.error(single, "", f"{name} lie in the folder `{name}/`, one file each; move them")
+        return entities
+    if entities:
+        findings.error(single, "", f"there is also the folder `{name}/`; keep only one of the two")
+        unread.add(name)
+    return [TomlFile(single, document, is_document=True)]
 
 
-def _has_misplaced_sandbox(folder: Folder, findings: Findings) -> bool:
-    # Beside a `sandbox.toml`, these files are content, such as that of a module.
-    used = [f for f in folder.below("sandbox", ".toml") if _is_not_empty(folder, f, findings)]
-    if used:
+def _tell_of_misplaced(
+    name: str, below: list[str], folder: Folder, findings: Findings, unread: set[str]
+) -> None:
+    """Tells of a folder in place of a file; beside the file, such a folder is content."""
+    if not any(_is_not_empty(file, folder, findings) for file in below):
+        return
+    if name == "sandbox":
         findings.error("sandbox/", "", "the sandbox is one file, `sandbox.toml`; move it there")
-    return bool(used)
-
-
-def _refuse_unsupported(folder: Folder, findings: Findings) -> None:
-    for kind in sorted(UNSUPPORTED_KINDS):
-        single = f"{kind}.toml"
-        candidates = [single] if single in folder.files else []
-        # Other files in a folder of that name are content that a TOML file refers to.
-        candidates += folder.below(kind, ".toml")
-        used = [file for file in candidates if _is_not_empty(folder, file, findings)]
-        if not used:
-            continue
-        findings.error(
-            single if single in used else f"{kind}/", "", f"`{kind}` is not supported yet"
-        )
-        if used[0] == single and len(used) > 1:
-            findings.error(single, "", f"there is also the folder `{kind}/`; keep one of the two")
+        unread.add(name)
+    else:
+        findings.warning(f"{name}/", "", f"has no effect; it would be one file, `{name}.toml`")
 
 
 def _tell_of_unknown(folder: Folder, findings: Findings) -> None:
-    kinds = SUPPORTED_KINDS | UNSUPPORTED_KINDS
     for file in sorted(folder.files):
         if "/" in file or not file.endswith(".toml"):
             continue
-        kind = file.removesuffix(".toml")
-        if kind.startswith("nuon."):
+        name = file.removesuffix(".toml")
+        if name.startswith("nuon."):
             findings.error(
                 file, "", "is the old form of one file, which is not supported; write a folder: "
                 "metadata.toml, inputs.toml, components/<name>.toml, …",
             )  # fmt: skip
-        elif kind not in kinds:
-            meant = nearest(kind, kinds)
+        elif name not in KINDS:
+            meant = nearest(name, KINDS)
             hint = f"; did you mean `{meant}`?" if meant else ""
             findings.warning(file, "", f"is no file of the format, it has no effect{hint}")
     for name, meant in _CLOSE_FOLDERS.items():
@@ -105,21 +101,21 @@ def _tell_of_unknown(folder: Folder, findings: Findings) -> None:
             findings.warning(f"{name}/", "", f"has no effect; did you mean `{meant}/`?")
 
 
-def _is_not_empty(folder: Folder, file: str, findings: Findings) -> bool:
-    try:
-        text = folder.text(file, MAX_TOML_BYTES)
-    except FileRefused as refused:
-        findings.error(refused.file, "", refused.message)
-        return False
+def _is_not_empty(file: str, folder: Folder, findings: Findings) -> bool:
+    text = _text(file, folder, findings)
     # Comments alone count as empty; whatever else it holds is not read.
-    lines = (line.strip() for line in text.splitlines())
+    lines = (line.strip() for line in (text or "").splitlines())
     return any(line and not line.startswith("#") for line in lines)
 
 
-def _read(folder: Folder, file: str, findings: Findings) -> Table | None:
+def _read(file: str, folder: Folder, findings: Findings) -> Table | None:
+    text = _text(file, folder, findings)
+    return None if text is None else parse_toml(file, text, findings)
+
+
+def _text(file: str, folder: Folder, findings: Findings) -> str | None:
     try:
-        text = folder.text(file, MAX_TOML_BYTES)
+        return folder.toml(file)
     except FileRefused as refused:
         findings.error(refused.file, "", refused.message)
         return None
-    return parse_toml(file, text, findings)

@@ -6,6 +6,12 @@ from dataclasses import dataclass, replace
 from apps.positions import Positions
 from apps.problems import Problem, Severity
 
+MAX_PROBLEMS = 1000
+
+
+class TooManyProblems(Exception):
+    """Nobody reads more; the search ends."""
+
 
 @dataclass(frozen=True)
 class _Found:
@@ -19,6 +25,9 @@ class Findings:
 
     def __init__(self) -> None:
         self._found: dict[_Found, None] = {}
+        self._sources: dict[tuple[str, str], str] = {}
+
+    # Each of the three raises TooManyProblems when there are MAX_PROBLEMS already.
 
     def error(
         self, file: str, key: str, message: str, line: int | None = None, within: int | None = None
@@ -32,15 +41,19 @@ class Findings:
             line: Of the file, where that is known.
             within: The line within the key's string, counted from 1, where it is about that.
         """
-        self._found.setdefault(_Found(Problem(file, key, message, "error", line), within))
+        self._add(_Found(Problem(file, key, message, "error", line), within))
 
     def warning(self, file: str, key: str, message: str, within: int | None = None) -> None:
         """Adds a warning."""
-        self._found.setdefault(_Found(Problem(file, key, message, "warning"), within))
+        self._add(_Found(Problem(file, key, message, "warning"), within))
 
     def note(self, file: str, key: str, message: str) -> None:
         """Adds a note."""
-        self._found.setdefault(_Found(Problem(file, key, message, "note"), None))
+        self._add(_Found(Problem(file, key, message, "note"), None))
+
+    def brought_in(self, file: str, key: str, source: str) -> None:
+        """Lets problems within the string of a key be told of the file that it was read from."""
+        self._sources[file, key] = source
 
     def tells_of(self, file: str) -> bool:
         """Whether there is a problem with the file."""
@@ -55,6 +68,11 @@ class Findings:
         placed = [self._placed(found, positions, text_of) for found in self._found]
         return sorted(placed, key=lambda one: (_ORDER[one.severity], one.file, one.line or 0))
 
+    def _add(self, found: _Found) -> None:
+        if len(self._found) >= MAX_PROBLEMS:
+            raise TooManyProblems
+        self._found.setdefault(found)
+
     def _placed(
         self,
         found: _Found,
@@ -64,6 +82,10 @@ class Findings:
         problem = found.problem
         if problem.line is not None:
             return problem
+        source = self._sources.get((problem.file, problem.key))
+        if source is not None and found.within is not None:
+            message = f"{problem.message} (read by {problem.file}: {problem.key})"
+            return replace(problem, file=source, key="", message=message, line=found.within)
         if problem.file not in positions:
             text = text_of(problem.file)
             positions[problem.file] = None if text is None else Positions(text)

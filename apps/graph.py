@@ -1,13 +1,12 @@
 """Who needs whom: components by `dependencies` and by what templates refer to, and the sandbox."""
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from apps.config import Action, AppConfig, Component, TerraformModule
+from apps.config import AppConfig, Component, Model
+from apps.config.shape import templates
 from apps.parts import SANDBOX
-from apps.templates import parse
-
-Path = tuple[str, ...]
+from apps.paths import Path, PathsOf, paths_of
 
 _INPUTS: tuple[Path, ...] = (("nuon", "inputs", "inputs"), ("nuon", "install", "inputs"))
 _SANDBOX: tuple[Path, ...] = (("nuon", "sandbox"), ("nuon", "install", "sandbox"))
@@ -29,10 +28,10 @@ class Graph:
         TemplateError: a template cannot be parsed.
     """
 
-    def __init__(self, config: AppConfig) -> None:
-        self._references = {c.name: module_references(c) for c in config.components}
+    def __init__(self, config: AppConfig, paths_of: PathsOf = paths_of) -> None:
+        self._references = {c.name: _references(c, paths_of) for c in config.components}
         if config.sandbox is not None:
-            self._references[SANDBOX] = module_references(config.sandbox)
+            self._references[SANDBOX] = _references(config.sandbox, paths_of)
         aliases = {c.var_name: c.name for c in config.components if c.var_name}
         names = {c.name: c.name for c in config.components}
         self._reachable = aliases | names
@@ -100,46 +99,13 @@ class Graph:
         return sorted({self._reachable[name] for name in named if name in self._reachable})
 
 
-def module_references(module: TerraformModule) -> frozenset[Path]:
-    """The paths that the templates of a component, or of the sandbox, read.
-
-    Raises:
-        TemplateError: a template cannot be parsed.
-    """
-    return frozenset(
-        path for _, text in module_templates(module) for path in parse(text).references()
-    )
-
-
-def module_templates(module: TerraformModule) -> Iterator[tuple[str, str]]:
-    """Each string of a component, or of the sandbox, that is a template, with its key's path."""
-    yield from strings(module.vars, "vars")
-    yield from strings(module.env_vars, "env_vars")
-    for index, file in enumerate(module.var_file):
-        yield f"var_file[{index}].contents", file.contents
-
-
-def action_templates(action: Action) -> Iterator[tuple[str, str]]:
-    """Each string of an action that is a template, with the path of its key."""
-    for index, step in enumerate(action.steps):
-        yield from strings(step.env_vars, f"steps[{index}].env_vars")
-
-
-def strings(value: object, at: str) -> Iterator[tuple[str, str]]:
-    """Each string of a TOML value, at any depth, with its path below `at`."""
-    if isinstance(value, str):
-        yield at, value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from strings(item, f"{at}.{key}")
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from strings(item, f"{at}[{index}]")
-
-
 def component_of(path: Path) -> str | None:
     """The component that a path of a template leads to, under whatever name."""
     return path[2] if len(path) > 2 and path[:2] == ("nuon", "components") else None
+
+
+def _references(part: Model, paths_of: PathsOf) -> frozenset[Path]:
+    return frozenset(path for _, text in templates(part) for path in paths_of(text))
 
 
 def _leads_into(path: Path, root: Path) -> bool:

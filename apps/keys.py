@@ -21,6 +21,12 @@ def below(at: str, *parts: str | int) -> str:
     return at
 
 
+def joined(at: str, path: str) -> str:
+    """A path that begins at `at`."""
+    separator = "." if at and path and not path.startswith("[") else ""
+    return f"{at}{separator}{path}"
+
+
 def parent(path: str) -> str:
     """The path that `path` lies directly below; empty for the file itself."""
     return _LAST.sub("", path) if path else ""

@@ -2,30 +2,25 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 
+from apps.assembly import app_config, plane_config
 from apps.checks import check_entities
-from apps.config import AppConfig, Metadata
+from apps.config import AppConfig
+from apps.config.plane import PlaneConfig
 from apps.discovery import read_kinds
-from apps.entities import Entities, read_entities
+from apps.entities import Entities
 from apps.files import MAX_TOML_BYTES, FileRefused, Folder
-from apps.findings import Findings
+from apps.findings import Findings, TooManyProblems
+from apps.paths import Parsed, PathsOf
 from apps.problems import ConfigErrors, Problem
+from apps.reading import read_entities
+from apps.unsupported import missing_in
+
+Place = tuple[str, str]
+"""A file, and the path of a key in it."""
 
 __all__ = ["CheckedApp", "ConfigErrors", "LoadedApp", "Problem", "check", "load"]
-
-
-@dataclass(frozen=True)
-class CheckedApp:
-    """What there is to say of a folder."""
-
-    config: AppConfig | None
-    """None if it cannot be used."""
-    problems: list[Problem]
-    """Errors first, then warnings, then notes; each by file and line."""
-    files: int
-    """How many files the folder has."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +28,27 @@ class LoadedApp:
     """A config that can be used."""
 
     config: AppConfig
+    """What a release holds of it."""
     warnings: list[Problem]
     """What is odd, and has no effect."""
+    notes: list[Problem]
+    """What is not there yet; see `apps.unsupported`."""
+    unbuildable: list[Problem]
+    """The notes for whose sake a build refuses it."""
+    plane: PlaneConfig
+    """What of it is for the vendor's control plane alone."""
+
+
+@dataclass(frozen=True)
+class CheckedApp:
+    """What there is to say of a folder."""
+
+    app: LoadedApp | None
+    """None if it cannot be used."""
+    problems: list[Problem]
+    """Errors first, then warnings, then notes; each by file and line."""
+    files: int
+    """How many files the folder has."""
 
 
 def load(folder: Path) -> LoadedApp:
@@ -44,9 +58,9 @@ def load(folder: Path) -> LoadedApp:
         ConfigErrors: it cannot be used; with every error, and the warnings after them.
     """
     checked = check(folder)
-    if checked.config is None:
-        raise ConfigErrors(checked.problems)
-    return LoadedApp(checked.config, checked.problems)
+    if checked.app is None:
+        raise ConfigErrors([one for one in checked.problems if one.severity != "note"])
+    return checked.app
 
 
 def check(folder: Path) -> CheckedApp:
@@ -57,17 +71,51 @@ def check(folder: Path) -> CheckedApp:
     findings = Findings()
     try:
         opened = Folder(folder)
-    except FileRefused as refused:
-        return CheckedApp(None, [Problem(refused.file, "", refused.message)], 0)
-    for left_out in opened.refused:
-        findings.error(left_out.file, "", left_out.message)
-    entities = read_entities(read_kinds(opened, findings), opened, findings)
-    check_entities(entities, opened, findings)
+    except FileRefused as error:
+        return CheckedApp(None, [Problem(error.file, "", error.message)], 0)
+    entities: Entities | None = None
+    refused: set[Place] = set()
+    with suppress(TooManyProblems):
+        for left_out in opened.refused:
+            findings.error(left_out.file, "", left_out.message)
+        entities = read_entities(read_kinds(opened, findings), opened, findings)
+        paths_of = Parsed()
+        check_entities(entities, opened, paths_of, findings)
+        refused = _tell_what_is_missing(entities, paths_of, findings)
     problems = findings.placed(lambda file: _text(opened, file))
     can_be_used = not any(problem.severity == "error" for problem in problems)
-    metadata = entities.metadata.model if entities.metadata and can_be_used else None
-    config = _config(metadata, entities) if metadata else None
-    return CheckedApp(config, problems, len(opened.files))
+    config = app_config(entities) if entities and can_be_used else None
+    if entities is None or config is None:
+        return CheckedApp(None, problems, len(opened.files))
+    notes = [one for one in problems if one.severity == "note"]
+    app = LoadedApp(
+        config,
+        warnings=[one for one in problems if one.severity == "warning"],
+        notes=notes,
+        unbuildable=[one for one in notes if (one.file, one.key) in refused],
+        plane=plane_config(entities),
+    )
+    return CheckedApp(app, problems, len(opened.files))
+
+
+def _tell_what_is_missing(entities: Entities, paths_of: PathsOf, findings: Findings) -> set[Place]:
+    """Adds a note for everything that is not there yet.
+
+    Returns:
+        The places for whose sake a build refuses the config.
+    """
+    refused: set[Place] = set()
+    told: set[str] = set()
+    for located in entities.all():
+        for missing in missing_in(located.model, paths_of):
+            if missing.once and missing.message in told:
+                continue
+            told.add(missing.message)
+            key = located.joined(missing.key)
+            findings.note(located.file, key, missing.message)
+            if missing.refused_at == "build":
+                refused.add((located.file, key))
+    return refused
 
 
 def _text(folder: Folder, file: str) -> str | None:
@@ -76,15 +124,3 @@ def _text(folder: Folder, file: str) -> str | None:
     with suppress(FileRefused):
         return folder.text(file, MAX_TOML_BYTES)
     return None
-
-
-def _config(metadata: Metadata, entities: Entities) -> AppConfig:
-    by_name = attrgetter("name")
-    return AppConfig(
-        metadata=metadata,
-        sandbox=entities.sandbox.model if entities.sandbox else None,
-        inputs=sorted((item.model for item in entities.inputs), key=by_name),
-        groups=sorted((item.model for item in entities.groups), key=by_name),
-        components=sorted((item.model for item in entities.components), key=by_name),
-        actions=sorted((item.model for item in entities.actions), key=by_name),
-    )

@@ -2,12 +2,19 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
+
+_MOST_NAMES = 1000
+_LONGEST = 128
+"""Among more names, or for longer ones, nothing is looked for: a config of any size and content
+must be told of in seconds."""
+
+_MOST_LISTED = 40
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, known: Collection[str]) -> str | None:
     """The known name that `word` most likely stands for, or None if none is close."""
-    names = sorted(known)
+    names = _within_reason(word, known)
     parts = _parts(word)
     same_words = [name for name in names if _parts(name) == parts]
     if same_words:
@@ -16,13 +23,22 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return close[0] if close else None
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Collection[str]) -> str:
     """`; did you mean …?` for a name that is close, otherwise a list of what there is."""
-    names = sorted(known)
+    names = _within_reason(word, known)
     close = nearest(word, names)
     if close is not None:
         return f"; did you mean `{close}`?"
-    return f"; there is {', '.join(f'`{name}`' for name in names)}" if names else "; there is none"
+    if not names:
+        return "" if known else "; there is none"
+    listed = ", ".join(f"`{name}`" for name in names[:_MOST_LISTED])
+    return f"; there is {listed}{', …' if len(names) > _MOST_LISTED else ''}"
+
+
+def _within_reason(word: str, known: Collection[str]) -> list[str]:
+    if len(word) > _LONGEST or len(known) > _MOST_NAMES:
+        return []
+    return sorted(name for name in known if len(name) <= _LONGEST)
 
 
 def _parts(name: str) -> list[str]:

@@ -1,6 +1,9 @@
 """The state document: what an install's templates see under `.nuon` (and `.exclave`)."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final, Literal
 
 from apps.input_values import InputErrors, InputValue, effective_inputs
 from apps.sensitivity import Sensitive
@@ -8,13 +11,21 @@ from apps.sensitivity import Sensitive
 __all__ = [
     "ActionState",
     "AppState",
+    "CloudAccount",
     "ComponentState",
+    "Domains",
     "InputErrors",
     "OrgState",
+    "RunnerState",
     "SandboxState",
+    "SecretState",
+    "StackState",
     "StateDocument",
     "effective_inputs",
 ]
+
+FORMAT: Final = "1.0"
+"""Of the JSON form. A minor only adds what may be ignored."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +82,68 @@ class ActionState:
 
 
 @dataclass(frozen=True)
+class StackState:
+    """What is known of what the customer applied: the network, the roles, the worker's machine."""
+
+    status: str
+    outputs: dict[str, object | Sensitive] = field(default_factory=dict)
+    quick_link_url: str = ""
+    template_url: str = ""
+    checksum: str = ""
+
+
+@dataclass(frozen=True)
+class SecretState:
+    """What is known of a secret; its value is in nobody's state."""
+
+    exists: bool
+    arn: str = ""
+    kubernetes_namespace: str = ""
+    kubernetes_name: str = ""
+    timestamp: str = ""
+    """When it was set."""
+    length: int = 0
+
+    def seen(self, name: str) -> dict[str, object]:
+        """The secret as templates see it."""
+        return {
+            "name": name,
+            "arn": self.arn,
+            "kubernetes_namespace": self.kubernetes_namespace,
+            "kubernetes_name": self.kubernetes_name,
+            "kubernetes_key": "value",
+            "timestamp": self.timestamp,
+            "length": self.length,
+            "exists": self.exists,
+        }
+
+
+@dataclass(frozen=True)
+class CloudAccount:
+    """Where the install is: an account of one cloud, with what is known of it."""
+
+    platform: Literal["aws", "azure", "gcp"]
+    fields: dict[str, str] = field(default_factory=dict)
+    """Of AWS `region`, of Azure `location`, of Google Cloud `project_id` and `region`."""
+
+
+@dataclass(frozen=True)
+class RunnerState:
+    """What is known of the install's worker."""
+
+    id: str
+    status: str
+
+
+@dataclass(frozen=True)
+class Domains:
+    """The names under which the install is reached."""
+
+    public: str = ""
+    internal: str = ""
+
+
+@dataclass(frozen=True)
 class StateDocument:
     """The state of one install, as templates see it."""
 
@@ -83,15 +156,32 @@ class StateDocument:
     components: dict[str, ComponentState] = field(default_factory=dict)
     actions: dict[str, ActionState] = field(default_factory=dict)
     sandbox: SandboxState | None = None
-    """None until it is provisioned."""
+    """None until it is provisioned; so are those below, until they are known."""
+    stack: StackState | None = None
+    secrets: dict[str, SecretState] | None = None
+    cloud_account: CloudAccount | None = None
+    runner: RunnerState | None = None
+    domains: Domains | None = None
 
     def template_data(self) -> dict[str, object]:
         """The data that templates are rendered from, with marks of what is sensitive."""
+        root = self._root()
+        return {"nuon": root, "exclave": root}
+
+    def to_json(self) -> bytes:
+        """What may be shown of the document, as canonical JSON: equal bytes for an equal document.
+
+        What is sensitive stands there as `{"sensitive": true}`, without its value.
+        """
+        document = {"format": FORMAT, "state": _shown(self._root())}
+        text = json.dumps(
+            document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+        )
+        return text.encode()
+
+    def _root(self) -> dict[str, object]:
         name = self.install_name or self.install_id
-        sandbox = self._sandbox()
-        root: dict[str, object] = {
-            "id": self.install_id,
-            "name": name,
+        mirrored: dict[str, object] = {
             "org": {"id": self.org.id, "name": self.org.name, "status": self.org.status},
             "app": {
                 "id": self.app.id,
@@ -99,8 +189,6 @@ class StateDocument:
                 "status": self.app.status,
                 "variables": self.app.variables,
             },
-            "install": {"id": self.install_id, "name": name, "inputs": dict(self.inputs)} | sandbox,
-            "inputs": {"inputs": dict(self.inputs)},
             "components": self._components(),
             "actions": {
                 "workflows": {
@@ -108,21 +196,49 @@ class StateDocument:
                     for action, state in self.actions.items()
                 }
             },
-        } | sandbox
-        return {"nuon": root, "exclave": root}
-
-    def _sandbox(self) -> dict[str, object]:
-        if self.sandbox is None:
-            return {}
-        one = self.sandbox
-        return {
-            "sandbox": {
-                "status": one.status,
-                "type": one.type,
-                "version": one.version,
-                "outputs": one.outputs,
-            }
+            **self._known(),
         }
+        install = {"id": self.install_id, "name": name, "inputs": dict(self.inputs), **mirrored}
+        root = {
+            "id": self.install_id,
+            "name": name,
+            "inputs": {"inputs": dict(self.inputs)},
+            **mirrored,
+        }
+        if self.domains is not None:
+            domains = {
+                "public_domain": self.domains.public, "internal_domain": self.domains.internal,
+            }  # fmt: skip
+            install |= domains
+            root["domain"] = domains
+        root["install"] = install
+        return root
+
+    def _known(self) -> dict[str, object]:
+        """What is there once it is known; before, it leads to nothing."""
+        found: dict[str, object] = {}
+        if self.sandbox is not None:
+            found["sandbox"] = {
+                "status": self.sandbox.status,
+                "type": self.sandbox.type,
+                "version": self.sandbox.version,
+                "outputs": self.sandbox.outputs,
+            }
+        if self.stack is not None:
+            found["install_stack"] = {
+                "status": self.stack.status,
+                "quick_link_url": self.stack.quick_link_url,
+                "template_url": self.stack.template_url,
+                "checksum": self.stack.checksum,
+                "outputs": self.stack.outputs,
+            }
+        if self.secrets is not None:
+            found["secrets"] = {name: one.seen(name) for name, one in self.secrets.items()}
+        if self.cloud_account is not None:
+            found["cloud_account"] = {self.cloud_account.platform: self.cloud_account.fields}
+        if self.runner is not None:
+            found["runner"] = {"id": self.runner.id, "status": self.runner.status}
+        return found
 
     def _components(self) -> dict[str, object]:
         found: dict[str, object] = {}
@@ -137,3 +253,13 @@ class StateDocument:
                 found.setdefault(state.var_name, seen)
             found[name] = seen
         return found
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, Sensitive):
+        return {"sensitive": True}
+    if isinstance(value, Mapping):
+        return {str(key): _shown(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shown(item) for item in value]
+    return value

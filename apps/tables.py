@@ -2,18 +2,19 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from apps.config.base import Model
+from apps.config.shape import inner_tables, shape
 from apps.findings import Findings
-from apps.format import Keys
 from apps.keys import below
 from apps.spelling import did_you_mean, nearest
 
 Table = dict[str, Any]
-M = TypeVar("M", bound=BaseModel)
+M = TypeVar("M", bound=Model)
 
 _MAX_SHOWN = 80
 _TYPES = {
@@ -40,19 +41,29 @@ def parse_toml(file: str, text: str, findings: Findings) -> Table | None:
     return None
 
 
-def check_keys(file: str, table: Table, keys: Keys, findings: Findings, at: str = "") -> None:
-    """Tells of keys that the format does not know (a warning) or that are not supported yet."""
+def check_keys(
+    model: type[Model], file: str, table: Table, findings: Findings, at: str = ""
+) -> None:
+    """Warns of each key, at any depth of the table, that the model does not know."""
+    for path, message in _unknown_keys(model, table, at, above=()):
+        findings.warning(file, path, message)
+
+
+def _unknown_keys(
+    model: type[Model], table: Table, at: str, above: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    keys = shape(model)
     for key, value in table.items():
         path = below(at, key)
-        if key in keys.unsupported:
-            findings.error(file, path, f"`{key}` is not supported yet; remove it")
-        elif key not in keys.supported:
-            meant = nearest(key, keys.all)
+        slot = keys.get(key)
+        if slot is None:
+            meant = nearest(key, keys)
             hint = f"; did you mean `{meant}`?" if meant else ""
-            findings.warning(file, path, f"unknown key, it has no effect{hint}")
-        elif key in keys.tables:
-            for place, inner in _tables(value, path):
-                check_keys(file, inner, keys.tables[key], findings, place)
+            hint = "; it belongs one level up" if key in above else hint
+            yield path, f"unknown key, it has no effect{hint}"
+        elif slot.inner is not None:
+            for place, inner in inner_tables(value, slot, path):
+                yield from _unknown_keys(slot.inner, inner, place, keys)
 
 
 def to_model(
@@ -80,13 +91,6 @@ def shown(value: object) -> str:
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
 
 
-def _tables(value: object, path: str) -> list[tuple[str, Table]]:
-    if isinstance(value, dict):
-        return [(path, value)]
-    items = value if isinstance(value, list) else []
-    return [(below(path, i), item) for i, item in enumerate(items) if isinstance(item, dict)]
-
-
 def _message(item: Any) -> str:  # noqa: PLR0911 - a table of cases
     kind, context, given = item["type"], item.get("ctx", {}), item["input"]
     match kind:
@@ -95,7 +99,9 @@ def _message(item: Any) -> str:  # noqa: PLR0911 - a table of cases
         case "string_type" | "bool_type" | "int_type" | "dict_type" | "list_type" | "model_type":
             wanted = {"dict": "a table", "model": "a table", "list": "a list", "int": "an integer"}
             name = kind.removesuffix("_type")
-            return f"must be {wanted.get(name, f'a {name}')}, not {type_name(given)}"
+            is_number = isinstance(given, int | float) and not isinstance(given, bool)
+            quotes = "; write it in quotes" if name == "string" and is_number else ""
+            return f"must be {wanted.get(name, f'a {name}')}, not {type_name(given)}{quotes}"
         case "string_pattern_mismatch":
             return f"{shown(given)} does not fit the pattern {context['pattern']}"
         case "literal_error":

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import hcl2
-
 MAX_MODULE_FILE_BYTES = 1024 * 1024
 
 
@@ -48,6 +46,10 @@ class DeclaredModule:
     """The file that has a `cloud` block, if one has."""
     module_sources: Mapping[str, str] = field(default_factory=dict)
     """The `source` of each module that it calls."""
+    required_versions: tuple[tuple[str, str], ...] = ()
+    """What it requires of Terraform, each with the file that says so."""
+    providers: frozenset[str] = frozenset()
+    """The providers that it requires or configures, as in `hashicorp/aws`."""
 
 
 def read_module(folder: Path) -> DeclaredModule:
@@ -62,6 +64,8 @@ def read_module(folder: Path) -> DeclaredModule:
     variables: dict[str, Variable] = {}
     outputs: dict[str, Output] = {}
     sources: dict[str, str] = {}
+    versions: list[tuple[str, str]] = []
+    providers: set[str] = set()
     cloud_block = None
     for path in files:
         document = _parse(path)
@@ -71,9 +75,16 @@ def read_module(folder: Path) -> DeclaredModule:
             outputs[name] = Output(name, _is_true(block, "sensitive"))
         for name, block in _labelled(document, "module"):
             sources[name] = _unquoted(block.get("source", ""))
-        if any("cloud" in block for block in _blocks(document.get("terraform"))):
-            cloud_block = path.name
-    return DeclaredModule(variables, outputs, cloud_block, sources)
+        providers.update(f"hashicorp/{name}" for name, _ in _labelled(document, "provider"))
+        for block in _blocks(document.get("terraform")):
+            if "cloud" in block:
+                cloud_block = path.name
+            if "required_version" in block:
+                versions.append((path.name, _unquoted(block["required_version"])))
+            providers.update(_required_providers(block))
+    return DeclaredModule(
+        variables, outputs, cloud_block, sources, tuple(versions), frozenset(providers)
+    )
 
 
 def _is_module_file(path: Path) -> bool:
@@ -84,7 +95,7 @@ def _is_module_file(path: Path) -> bool:
 def _parse(path: Path) -> dict[str, Any]:
     text = _text(path)
     try:
-        found = json.loads(text) if path.name.endswith(".json") else hcl2.loads(f"{text}\n")
+        found = json.loads(text) if path.name.endswith(".json") else _hcl(text)
     except json.JSONDecodeError as error:
         raise ModuleError(path.name, f"is not JSON: {error.msg}", error.lineno) from None
     except RecursionError:
@@ -97,6 +108,13 @@ def _parse(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ModuleError(path.name, "is not a JSON object")
     return found
+
+
+def _hcl(text: str) -> object:
+    # Imported here: it takes as long to import as to check a whole config without modules.
+    import hcl2  # noqa: PLC0415
+
+    return hcl2.loads(f"{text}\n")
 
 
 def _text(path: Path) -> str:
@@ -127,6 +145,15 @@ def _labelled(document: Mapping[str, Any], kind: str) -> Iterator[tuple[str, dic
         for label, body in group.items():
             for block in _blocks(body):
                 yield _unquoted(label), block
+
+
+def _required_providers(block: Mapping[str, Any]) -> Iterator[str]:
+    for providers in _blocks(block.get("required_providers")):
+        for name, requirement in providers.items():
+            if name.startswith("__"):
+                continue
+            source = requirement.get("source") if isinstance(requirement, dict) else None
+            yield _unquoted(source) if source else f"hashicorp/{_unquoted(name)}"
 
 
 def _blocks(found: object) -> list[dict[str, Any]]:

@@ -1,9 +1,20 @@
 """What starts actions: what each kind of trigger needs, and what a release wants to be run."""
 
 from collections.abc import Iterator
+from typing import Final
 
-from apps.config import Action, ActionTrigger, AppConfig
+from apps.config import Action, ActionTrigger, AppConfig, TriggerType
 from apps.cron import cron_problem
+
+SUPPORTED_TRIGGERS: Final[frozenset[TriggerType]] = frozenset({
+    "manual", "cron",
+    "pre-provision", "post-provision", "pre-deprovision", "post-deprovision",
+    "pre-deploy-all-components", "post-deploy-all-components",
+    "pre-teardown-all-components", "post-teardown-all-components",
+    "pre-deploy-component", "post-deploy-component",
+    "pre-teardown-component", "post-teardown-component",
+})  # fmt: skip
+"""Those that something starts; the rest are known, and never come."""
 
 
 def triggered_actions(config: AppConfig) -> list[tuple[Action, ActionTrigger]]:
@@ -18,7 +29,7 @@ def triggered_actions(config: AppConfig) -> list[tuple[Action, ActionTrigger]]:
         (action, _naming(trigger, names))
         for action in config.actions
         for trigger in action.triggers
-        if trigger.type != "manual"
+        if trigger.type != "manual" and trigger.type in SUPPORTED_TRIGGERS
     ]
     return sorted(found, key=lambda item: (item[1].index, item[0].name))
 

@@ -35,6 +35,7 @@ class _Listed:
 COMMANDS = (
     _Listed("build", "commands.build:build", "Make a release of an app config.", _RELEASES),
     _Listed("check", "commands.check:check_config", "Check an app config.", _RELEASES),
+    _Listed("schema", "commands.schema:print_schema", "Schemas for editors.", _RELEASES),
     _Listed("graph", "commands.graph:graph", "Draw which component needs which.", _RELEASES),
     _Listed("upload", "commands.upload:upload", "Send an app config for a build.", _RELEASES),
     _Listed("install", "commands.install:install", "Create an install, and its stack.", _INSTALLS),

@@ -78,6 +78,9 @@ class BuildActivities:
 
     def _check(self, request: CheckSource) -> CheckedSource:
         loaded = self._sources.loaded(request.source)
+        if loaded.unbuildable:
+            notes = "\n".join(str(note) for note in loaded.unbuildable)
+            raise BadConfig(f"the app config is right, and cannot be built yet:\n{notes}")
         config = loaded.config
         frozen = freeze(config)
         if len(frozen) > CONFIG_LIMIT_BYTES:
@@ -101,7 +104,7 @@ class BuildActivities:
             config=_blob(manifest),
             components=[component.name for component in config.components],
             sandbox=config.sandbox is not None,
-            warnings=[str(warning) for warning in loaded.warnings],
+            warnings=[str(problem) for problem in (*loaded.warnings, *loaded.notes)],
             packed={part: _blob(artifact) for part, artifact in packed.items()},
         )
 
@@ -149,7 +152,7 @@ class BuildActivities:
         module = self._sources.loaded(request.source).config.module(request.component)
         if module is None:
             raise BadInput(f"source {request.source} has no {part}")
-        directory = PurePosixPath(module.public_repo.directory)
+        directory = PurePosixPath(module.source.directory)
         if directory.is_absolute() or ".." in directory.parts:
             raise BadConfig(f"{part}: {directory} is not within the config folder")
         return self._sources.pack(request.source, directory)

@@ -7,19 +7,26 @@ from apps.config import AppConfig
 from apps.input_values import InputErrors
 from apps.parts import SANDBOX
 from apps.triggers import triggered_actions
+from apps.unsupported import undeployable
 from contracts.deploys import Decision, Scope, ScopeInput, TriggeredAction
-from contracts.errors import BadInput
+from contracts.errors import BadConfig, BadInput
 
 
 def open_target(workplace: Workplace, input: ScopeInput) -> Target:
     """Bring the newest inputs to the store, and gather what a decision is made of; blocks.
 
     Raises:
+        BadConfig: the release has something that no engine can run yet.
         BadInput: required inputs are missing, values do not fit, or it is another app's install.
     """
     _require_app(workplace, input.app)
     releases, state = workplace.releases, workplace.state
     config = releases.config(input.app, input.release)
+    missing = undeployable(config)
+    if missing:
+        raise BadConfig(
+            "the release cannot be deployed yet: " + "; ".join(str(one) for one in missing)
+        )
     index = releases.index(input.app, input.release)
     if state.app() is None:
         state.put_app(input.app)

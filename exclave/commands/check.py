@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import asdict
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,7 +13,6 @@ from apps.problems import Problem, Severity
 from exclave.exits import Exit
 from exclave.output import print_json
 from exclave.screens.terminal import Lines, plain
-from exclave.sources import FolderArgument
 
 _COLOURS: dict[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -25,7 +25,7 @@ class Format(StrEnum):
 
 
 def check_config(
-    folder: FolderArgument,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The app config's folder.")],
     format_: Annotated[
         Format, typer.Option("--format", help="For people, or for programs.")
     ] = Format.TEXT,
@@ -47,7 +47,7 @@ def check_config(
         print_json(_document(checked))
     else:
         _print(checked)
-    if checked.config is None:
+    if checked.app is None:
         raise typer.Exit(Exit.FAILED)
 
 
@@ -72,7 +72,10 @@ def _print(checked: CheckedApp) -> None:
 def _summary(checked: CheckedApp) -> str:
     counts = _counts(checked.problems)
     found = [_counted(counts[one], one) for one in _COLOURS if counts[one] or one == "error"]
-    return f"{', '.join(found)} in {_counted(checked.files, 'file')}."
+    summary = f"{', '.join(found)} in {_counted(checked.files, 'file')}."
+    if checked.app and checked.app.unbuildable:
+        summary += " It cannot be built yet; the notes say why."
+    return summary
 
 
 def _counts(problems: list[Problem]) -> Counter[Severity]:

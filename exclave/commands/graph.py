@@ -124,7 +124,7 @@ def _digests(config: AppConfig, folder: Path) -> dict[str, str]:
         if module is None:
             raise AssertionError("the parts are the config's own")
         try:
-            found[part] = digest_of(pack(folder / module.public_repo.directory))
+            found[part] = digest_of(pack(folder / module.source.directory))
         except ArchiveRefused as error:
             raise Refused(f"{part_shown(part)}: {error}") from error
     return found

@@ -2,6 +2,8 @@ import json
 from pathlib import Path
 
 import pytest
+from app_folder import App
+from test_every_kind import FILES
 
 from apps.config import AppConfig
 from apps.frozen import FrozenError, freeze, thaw
@@ -29,6 +31,30 @@ def test_a_release_of_before_there_were_sandboxes_can_be_read() -> None:
     ]  # fmt: skip
     [health] = config.actions
     assert [trigger.type for trigger in health.triggers] == ["manual"]
+
+
+def test_what_was_deployed_from_it_is_not_planned_anew() -> None:
+    # The worker takes a digest of this for each component, and deploys what it knows to another.
+    cache = thaw((FROZEN / "shop-without-sandbox.json").read_bytes()).component("cache")
+    assert cache is not None
+    assert cache.model_dump_json(exclude_defaults=True) == (
+        '{"terraform_version":"1.11.0","public_repo":{"repo":".","directory":"modules/cache"},'
+        '"vars":{"network_id":"{{ .nuon.components.network.outputs.id }}"},'
+        '"var_file":[{"contents":"size_mb = 64\\nsubnet  = \\"{{ (.nuon.components.network.outputs)'
+        '.first_subnet | default \\"none\\" }}\\"\\n"}],"type":"terraform_module","name":"cache"}'
+    )
+
+
+def test_the_same_folder_gives_the_same_bytes(app: App) -> None:
+    for file, text in FILES.items():
+        app.write(file, text)
+    frozen = freeze(app.load().config)
+    other = App(app.root / "copy" / "deep")
+    for file, text in reversed(FILES.items()):
+        other.write(file, text)
+    assert freeze(other.load().config) == frozen
+    assert thaw(frozen) == app.load().config
+    assert freeze(thaw(frozen)) == frozen
 
 
 def test_it_is_canonical(config: AppConfig) -> None:

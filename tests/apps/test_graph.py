@@ -33,6 +33,12 @@ def test_templates_make_dependencies() -> None:
     assert found.references("api") == {("nuon", "components", "db", "status")}
 
 
+def test_the_older_mirror_of_the_state_makes_dependencies_too() -> None:
+    reading = {"x": "{{ .nuon.install.components.net.outputs.id }}"}
+    found = graph(component("net"), component("db", vars=reading))
+    assert found.dependencies("db") == ["net"]
+
+
 def test_order_is_stable_with_fewer_dependencies_first_then_names() -> None:
     found = graph(
         component("z"), component("y"), component("a", "y", "z"), component("b", "y"),

@@ -44,11 +44,12 @@ def test_empty_files_are_ignored(app: App) -> None:
     assert app.load().warnings == []
 
 
-def test_content_beside_a_file_of_an_unsupported_kind_is_not_a_second_form(app: App) -> None:
+def test_content_beside_a_file_of_its_kind_is_not_a_second_form(app: App) -> None:
     app.write("policies/x.rego", "package nuon")
     app.load()
-    app.write("policies.toml", "[[policy]]")
-    assert "`policies` is not supported yet" in app.only_error()
+    app.write("policies.toml", "[[policy]]\ntype = 'sandbox'\ncontents = './x.rego'\n")
+    [policy] = app.load().config.policies
+    assert (policy.name, policy.contents) == ("x", "package nuon")
     app.write("policies/x.toml", "name = 'x'")
     assert "there is also the folder `policies/`" in "".join(app.errors())
 
@@ -67,11 +68,11 @@ def test_referenced_files_are_read_from_the_kinds_folder_or_the_root(app: App) -
     app.write("db.tfvars", "size = 3\n")
     step = '[[steps]]\nname = "two"\ninline_contents = "./scripts/x.sh"\n'
     app.write("actions/check.toml", ACTION + step)
-    app.write("actions/scripts/x.sh", "echo {{ .nuon.kept }}\n")
+    app.write("actions/scripts/x.sh", "echo {{ .nuon.id }}\n")
     app.write("scripts/x.sh", "wrong")
     config = app.load().config
     assert config.components[0].var_file[0].contents == "size = 3\n"
-    assert config.actions[0].steps[1].inline_contents == "echo {{ .nuon.kept }}\n"
+    assert config.actions[0].steps[1].inline_contents == "echo {{ .nuon.id }}\n"
 
 
 @pytest.mark.parametrize(
@@ -97,50 +98,8 @@ def test_unknown_files_are_warnings(app: App) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind",
-    ["runner", "stack", "installer", "operation_roles", "triggers", "secrets",
-     "permissions", "break_glass", "policies", "kubernetes_contexts", "branches", "branch",
-     "runbooks", "installs"],
-)  # fmt: skip
-@pytest.mark.parametrize("form", ["{}.toml", "{}/x.toml"])
-def test_kinds_that_are_not_there_yet(app: App, kind: str, form: str) -> None:
-    app.write(form.format(kind), 'name = "x"')
-    assert f"`{kind}` is not supported yet" in app.only_error()
-
-
-@pytest.mark.parametrize(
-    "kind",
-    ["helm_chart", "kubernetes_manifest", "docker_build", "container_image", "external_image",
-     "job", "pulumi"],
-)  # fmt: skip
-def test_component_types_that_are_not_there_yet(app: App, kind: str) -> None:
-    app.write("components/x.toml", f'type = "{kind}"\nname = "x"')
-    assert f"component type `{kind}` is not supported yet" in app.only_error()
-
-
-@pytest.mark.parametrize(
-    "key",
-    ["drift_schedule", "health", "toggleable", "operation_roles", "default_enabled",
-     "kubernetes_context", "build_timeout", "deploy_timeout", "skip_noops",
-     "auto_approve_on_policies_passing", "connected_repo"],
-)  # fmt: skip
-def test_component_keys_that_are_not_there_yet(app: App, key: str) -> None:
-    app.write("components/db.toml", DB + f"{key} = true\n")
-    assert app.only_error() == (
-        f"components/db.toml: {key}: `{key}` is not supported yet; remove it"
-    )
-
-
-@pytest.mark.parametrize("key", ["role", "image", "break_glass_role", "kubernetes_context"])
-def test_action_keys_that_are_not_there_yet(app: App, key: str) -> None:
-    app.write("actions/check.toml", f'{key} = "x"\n' + ACTION)
-    assert f"{key}: `{key}` is not supported yet" in app.only_error()
-
-
-@pytest.mark.parametrize(
     ("trigger", "message"),
     [
-        ("role-enabled", "trigger `role-enabled` is not supported yet"),
         ("pre-component-deploy", "did you mean `pre-deploy-component`?"),
         ("manul", "did you mean `manual`?"),
     ],
@@ -166,7 +125,8 @@ def changed(old: str, new: str) -> tuple[str, str, str]:
         (changed('"1.11.4"', "1.11"), "terraform_version: must be a string, not a float"),
         (changed('type = "terraform_module"\n', ""), "type: is required"),
         (changed("terraform_module", "terraform_modul"), "did you mean `terraform_module`?"),
-        (changed('repo = "."', 'repo = "vendor/app"'), "repository `vendor/app` is not supported"),
+        (changed('repo = "."', 'repo = "vendor/app"'), "public_repo.branch: is required: which br"),
+        (changed('public_repo = {', 'x = {'), "needs exactly one of `public_repo` and `connected_"),
         (changed("modules/db", "modules/dv"), "is no folder of the config; did you mean `modules"),
         (changed("modules/db", "../db"), "must be a folder within the config's folder"),
         (changed("modules/db", "modules/../modules/db"), "must be a folder within"),
@@ -176,7 +136,7 @@ def changed(old: str, new: str) -> tuple[str, str, str]:
         (changed('zone = "z"', "zone = nan"), "vars.zone"),
         (changed('zone = "z"', 'zone = "z", sice = 1'), "no variable `sice`; did you mean `size`?"),
         (changed('vars = { zone = "z" }\n', ""), "vars.zone: is required: the module in `modules/"),
-        (changed('"z"', '"{{ upper .nuon.id }}"'), "vars.zone: line 1, column 4 of the template:"),
+        (changed('"z"', '"{{ nothing .nuon.id }}"'), "vars.zone: line 1, column 4 of the template"),
         (changed('"z"', '"{{ .nuon.components.dbb.outputs.url }}"'), "did you mean `db`?"),
         (changed('"z"', '"{{ .nuon.inputs.inputs.zon }}"'), "did you mean `zone`?"),
         (changed('"z"', '"{{ .nuon.install.inputs.zon }}"'), "there is no input `zon`"),
@@ -187,25 +147,26 @@ def changed(old: str, new: str) -> tuple[str, str, str]:
         (changed('"z"', '"{{ .nuon }}"'), "`.nuon` as a whole cannot be read"),
         (changed('"z"', '"{{ .nuon.components }}"'), "name a component"),
         (changed('"z"', '"{{ .x }} .nuon"'), "there is no `.x`; paths begin with `.nuon`"),
-        (changed('"z"', '"{{ .nuon.install.domain }}"'), "there is no `.nuon.install.domain`"),
-        (changed('"z"', '"{{ .nuon.secrets.x }}"'), "`.nuon.secrets` is not supported yet"),
+        (changed('"z"', '"{{ .nuon.install.domian }}"'), "there is no `.nuon.install.domian`"),
         (changed("vars =", 'dependencies = ["dv"]\nvars ='), "there is no component `dv`"),
         (changed("vars =", "max_auto_retries = -1\nvars ="), "max_auto_retries: "),
         (changed("vars =", "env_vars = { A = 1 }\nvars ="), "env_vars.A: must be a string, not an"),
-        (changed("vars =", 'var_file = [{ contents = "./no" }]\nvars ='), "./no: is neither in"),
+        (changed("vars =", 'var_file = [{ contents = "./no" }]\nvars ='), "./no: is neither in `c"),
         (changed("vars =", 'var_file = [{ contents = "./../../no" }]\nvars ='), "leads out of"),
-        (changed("vars =", 'var_file = [{ contents = "https://x" }]\nvars ='), "not supported yet"),
+        (changed("vars =", 'var_file = [{ contents = "file:///x" }]\nvars ='), "file of one machi"),
+        (changed("vars =", "build_timeout = '2h'\nvars ="), "build_timeout: 2h is out of range"),
+        (changed("vars =", "drift_schedule = '* * *'\nvars ="), "drift_schedule: '* * *' is no cr"),
+        (changed("vars =", "health.probes = [{ type = 'tcp' }]\nvars ="), "health.probes[0].url: "),
         (("actions/check.toml", 'command = "true"', ""), "steps[0]: needs exactly one of `command"),
-        (("actions/check.toml", "command", 'inline_contents = "x"\ncommand'), "both are set"),
+        (("actions/check.toml", "command", 'inline_contents = "x"\ncommand'), "are set"),
         (("actions/check.toml", "[[steps]]", 'timeout = "31m"\n[[steps]]'), "timeout: 31m is out"),
         (("actions/check.toml", "[[steps]]", 'timeout = "0s"\n[[steps]]'), "timeout: 0s is out"),
         (("actions/check.toml", "[[steps]]", 'timeout = "5"\n[[steps]]'), "is not a duration"),
-        (("actions/check.toml", "[[steps]]", "enable_kube_config = true\n[[steps]]"), "true is no"),
         (("actions/check.toml", "[[steps]]", 'dependencies = ["x"]\n[[steps]]'), "no component `x"),
         (("actions/check.toml", "[[steps]]", '[[steps]]\nname="one"\ncommand=""\n[[steps]]'), "al"),
-        (("actions/check.toml", 'command = "true"', 'public_repo = {}\ncommand="x"'), "not suppor"),
+        (("actions/check.toml", "[[steps]]", "image = 'x'\n[[steps]]"), "steps[0].inline_contents"),
         (("metadata.toml", "v2", "v3"), "version: 'v3' is not known; there is `v1`, `v2`"),
-        (("metadata.toml", "version", "readme = 'x'\nversion"), "`readme` is not supported yet"),
+        (("metadata.toml", "version", "readme = './x'\nversion"), "readme: ./x: is not in the con"),
         (("inputs.toml", "description", "type = 'nr'\ndescription"), "type: 'nr' is not known"),
         (("inputs.toml", "description", "group = 'x'\ndescription"), "there is no group `x`"),
         (("inputs.toml", 'description = "Where"', ""), "input[0].description: is required"),
@@ -248,11 +209,13 @@ def test_groups_must_be_used_once_declared(app: App) -> None:
 
 def test_all_problems_are_told_at_once(app: App) -> None:
     app.write(
-        "components/db.toml", DB.replace('"z"', '"{{ .nuon.x }}"') + "health = {}\nlabl = {}\n"
+        "components/db.toml", DB.replace('"z"', '"{{ .nuon.x }}"') + "health = 1\nlabl = {}\n"
     )
-    app.write("actions/check.toml", ACTION.replace("manual", "role-enabled"))
-    found = [problem.severity for problem in app.problems()]
-    assert found == ["error", "error", "error", "warning"]
+    app.write("actions/check.toml", ACTION.replace("manual", "nothing"))
+    found = [f"{problem.file}:{problem.line} {problem.severity}" for problem in app.problems()]
+    assert found == [
+        "actions/check.toml:2 error", "components/db.toml:6 error", "components/db.toml:7 warning",
+    ]  # fmt: skip
 
 
 def test_a_syntax_error_has_its_line_and_no_followers(app: App) -> None:

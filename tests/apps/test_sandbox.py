@@ -42,30 +42,20 @@ def test_an_empty_file_is_no_sandbox(app: App) -> None:
 
 
 @pytest.mark.parametrize(
-    "key",
-    ["connected_repo", "drift_schedule", "skip_noops", "auto_approve_on_policies_passing",
-     "operation_roles", "runtime", "pulumi_config"],
-)  # fmt: skip
-def test_keys_that_are_not_there_yet(app: App, key: str) -> None:
-    app.write("sandbox.toml", SANDBOX + f"{key} = true\n")
-    assert app.only_error() == f"sandbox.toml: {key}: `{key}` is not supported yet; remove it"
-
-
-@pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ('terraform_version = "1.11.4"\n', "", "terraform_version: is required"),
-        ('terraform_version = "1.11.4"\n', 'type = "pulumi"\n', "type: sandbox type `pulumi` is n"),
+        ('terraform_version = "1.11.4"\n', 'type = "pulumi"\n', "runtime: is required"),
         ("terraform_v", 'type = "teraform"\nterraform_v', "did you mean `terraform`?"),
         ("terraform_v", "type = 1\nterraform_v", "type: must be a string, not an integer"),
-        ('repo = "."', 'repo = "vendor/ground"', "repository `vendor/ground` is not supported yet"),
+        ('repo = "."', 'repo = "vendor/ground"', "branch: is required: which branch of `vendor/gr"),
+        ("vars =", "operation_roles = [{ operation = 'deploy', role = 'x' }]\nvars =", "no operat"),
         ("modules/ground", "modules/grund", "is no folder of the config; did you mean `modules/gr"),
         ("vars = {", 'vars = { sice = "1",', "no variable `sice`; did you mean `size`?"),
         ("vars =", "# vars =", "vars.zone: is required: the module in `modules/ground` declares"),
         ("vars =", 'env_vars = { TF_LOG = "x" }\nvars =', "env_vars.TF_LOG: is set by the worker"),
         (".zone }}", ".zon }}", "vars.zone: there is no input `zon`; did you mean `zone`?"),
-        ("{{ .nuon.inputs", "{{ upper .nuon.inputs", "vars.zone: line 1, column 4 of the template"),
-        ("inputs.inputs.zone", "install_stack.outputs.region", "`.nuon.install_stack` is not supp"),
+        ("{{ .nuon.inputs", "{{ nothing .nuon.inputs", "vars.zone: line 1, column 4 of the templa"),
         ("inputs.inputs.zone", "instal.id", "did you mean `install`?"),
     ],
 )

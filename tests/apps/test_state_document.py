@@ -1,3 +1,6 @@
+import json
+from dataclasses import replace
+
 import pytest
 
 from apps.config import AppConfig, Input, Metadata
@@ -5,10 +8,15 @@ from apps.sensitivity import Sensitive
 from apps.state import (
     ActionState,
     AppState,
+    CloudAccount,
     ComponentState,
+    Domains,
     InputErrors,
     OrgState,
+    RunnerState,
     SandboxState,
+    SecretState,
+    StackState,
     StateDocument,
     effective_inputs,
 )
@@ -49,6 +57,56 @@ def test_templates_see_the_state(root: str, path: str, value: object) -> None:
     rendered = parse(f"{{{{ .{root}.{path} }}}}").render(STATE.template_data())
     assert rendered.value == value
     assert rendered.sensitive is (value == "key")
+
+
+FULL = replace(
+    STATE,
+    stack=StackState("active", {"region": "r", "token": Sensitive("key")}, "https://q", "t", "c"),
+    secrets={"password": SecretState(exists=True, arn="arn:x", length=63)},
+    cloud_account=CloudAccount("gcp", {"project_id": "p", "region": "r"}),
+    runner=RunnerState("w1", "active"),
+    domains=Domains("acme.example.com", "internal.example.com"),
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("install_stack.outputs.region", "r"), ("install_stack.outputs.token", "key"),
+        ("install_stack.quick_link_url", "https://q"), ("install_stack.checksum", "c"),
+        ("secrets.password.exists", True), ("secrets.password.kubernetes_key", "value"),
+        ("secrets.password.length", 63), ("secrets.password.name", "password"),
+        ("cloud_account.gcp.project_id", "p"), ("runner.status", "active"),
+        ("domain.public_domain", "acme.example.com"),
+        ("install.internal_domain", "internal.example.com"),
+        ("install.components.db.outputs.url", "u"), ("install.secrets.password.arn", "arn:x"),
+        ("install.install_stack.outputs.region", "r"), ("install.app.name", "Shop"),
+    ],
+)  # fmt: skip
+def test_what_becomes_known_later(path: str, value: object) -> None:
+    rendered = parse(f"{{{{ .nuon.{path} }}}}").render(FULL.template_data())
+    assert rendered.value == value
+    assert rendered.sensitive is (value == "key")
+    if path.split(".", maxsplit=1)[0] not in {"install"}:
+        with pytest.raises(TemplateError):
+            parse(f"{{{{ .nuon.{path} }}}}").render(STATE.template_data())
+
+
+def test_the_json_form_is_stable_and_holds_nothing_sensitive() -> None:
+    shown = FULL.to_json()
+    assert b"key" not in shown.replace(b"kubernetes_key", b"")
+    document = json.loads(shown)
+    assert document["format"] == "1.0"
+    state = document["state"]
+    assert state["inputs"]["inputs"] == {"license": {"sensitive": True}, "zone": "z"}
+    assert state["install_stack"]["outputs"]["token"] == {"sensitive": True}
+    assert set(state) == {
+        "id", "name", "inputs", "org", "app", "components", "actions", "sandbox", "install_stack",
+        "secrets", "cloud_account", "runner", "domain", "install",
+    }  # fmt: skip
+    again = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert shown == again.encode()
+    assert shown == replace(FULL, inputs=dict(reversed(FULL.inputs.items()))).to_json()
 
 
 def test_sensitive_inputs_are_hidden() -> None:

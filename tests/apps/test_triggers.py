@@ -3,10 +3,9 @@
 from typing import get_args
 
 import pytest
-from app_folder import ACTION, DB, App
+from app_folder import ACTION, DB, App, told
 
 from apps.config import TriggerType
-from apps.format import UNSUPPORTED_TRIGGERS
 from apps.triggers import triggered_actions
 
 
@@ -24,16 +23,6 @@ def test_every_kind_is_read(app: App, kind: str) -> None:
     assert loaded.warnings == []
     [trigger] = loaded.config.actions[0].triggers
     assert (trigger.type, trigger.index) == (kind, 3)
-
-
-@pytest.mark.parametrize("kind", sorted(UNSUPPORTED_TRIGGERS))
-def test_kinds_that_are_not_there_yet(app: App, kind: str) -> None:
-    triggered(app, f'type = "{kind}"')
-    error = app.only_error()
-    assert error.startswith(
-        f"actions/check.toml: triggers[0].type: trigger `{kind}` is not supported yet; supported: "
-        "cron, manual, post-deploy-all-components, "
-    )
 
 
 @pytest.mark.parametrize(
@@ -58,12 +47,22 @@ def test_each_mistake_is_told_by_its_index(app: App, trigger: str, message: str)
     assert error.startswith(f"actions/check.toml: triggers[1].{message}"), error
 
 
-def test_a_mistake_after_an_unsupported_kind_keeps_its_index(app: App) -> None:
-    triggered(app, 'type = "role-enabled"', 'type = "cron"')
+def test_each_mistake_keeps_its_index(app: App) -> None:
+    triggered(app, 'type = "cron"', 'type = "manual"', 'type = "cron"')
     assert [error.split(": ")[1] for error in app.errors()] == [
-        "triggers[0].type",
-        "triggers[1].cron_schedule",
+        "triggers[0].cron_schedule",
+        "triggers[2].cron_schedule",
     ]
+
+
+def test_what_nothing_starts_yet_never_comes(app: App) -> None:
+    triggered(app, 'type = "role-enabled"', 'type = "pre-provision"')
+    loaded = app.load()
+    assert [trigger.type for _, trigger in triggered_actions(loaded.config)] == ["pre-provision"]
+    [note] = loaded.notes
+    assert told(note) == (
+        "actions/check.toml: triggers[0].type: loads; starting by `role-enabled` is not there yet"
+    )
 
 
 def test_what_runs_by_itself_in_order_of_index_and_name(app: App) -> None:

@@ -1,0 +1,48 @@
+"""Checks what a config says, once it was read: table by table, and then as a whole."""
+
+from typing import cast
+
+from apps.checks.modules import check_modules
+from apps.checks.names import check_names
+from apps.checks.rules import told_of
+from apps.checks.templates import check_templates
+from apps.config import AppConfig, Component
+from apps.config.components import ComponentFields
+from apps.config.metadata import Metadata
+from apps.entities import Entities
+from apps.files import Folder
+from apps.findings import Findings
+from apps.graph import CycleError, Graph
+from apps.paths import PathsOf
+
+__all__ = ["check_entities"]
+
+
+def check_entities(
+    entities: Entities, folder: Folder, paths_of: PathsOf, findings: Findings
+) -> None:
+    """Adds a problem for everything that does not fit together."""
+    for located in entities.all():
+        for told in told_of(located.model):
+            seen = told.beneath(located.at)
+            if seen.severity == "warning":
+                findings.warning(located.file, seen.key, seen.message, within=seen.within)
+            else:
+                findings.error(located.file, seen.key, seen.message, within=seen.within)
+    check_names(entities, findings)
+    modules = check_modules(entities, folder, findings)
+    if check_templates(entities, modules, paths_of, findings):
+        _check_circles(entities, paths_of, findings)
+
+
+def _check_circles(entities: Entities, paths_of: PathsOf, findings: Findings) -> None:
+    metadata = entities.one(Metadata)
+    if metadata is None:
+        return
+    models = {component.model.name: component for component in entities.of(ComponentFields)}
+    components = [located.model for located in models.values()]
+    config = AppConfig(metadata=metadata.model, components=cast("list[Component]", components))
+    try:
+        Graph(config, paths_of)
+    except CycleError as error:
+        findings.error(models[error.path[0]].file, "dependencies", str(error))

@@ -1,0 +1,123 @@
+"""Templates: each can be read, and what it reads will be there."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from apps.checks.modules import Modules
+from apps.config.actions import Runbook
+from apps.config.base import Model
+from apps.config.components import ComponentFields
+from apps.config.metadata import Stack
+from apps.config.roles import NamedPolicy, Role
+from apps.config.shape import templates
+from apps.config.terraform import Sandbox, SandboxFields, TerraformModule
+from apps.entities import Entities
+from apps.findings import Findings
+from apps.format import is_unfilled
+from apps.parts import SANDBOX
+from apps.paths import Path, PathsOf
+from apps.references import Known, reference_problem, sandbox_reference_problem
+from apps.spelling import did_you_mean
+from apps.templates import TemplateError
+
+
+@dataclass(frozen=True)
+class _Text:
+    file: str
+    key: str
+    text: str
+    model: Model
+
+
+def check_templates(
+    entities: Entities, modules: Modules, paths_of: PathsOf, findings: Findings
+) -> bool:
+    """Adds a problem for each template that cannot be read, or reads what will not be there.
+
+    Returns:
+        Whether every template can be read.
+    """
+    known = _known(entities, modules)
+    fits = True
+    for one in _texts(entities):
+        try:
+            paths = paths_of(one.text)
+        except TemplateError as error:
+            findings.error(one.file, one.key, str(error), within=error.line)
+            fits = False
+            continue
+        problem_of = _problem_of(one.model)
+        for path in sorted(paths):
+            problem = problem_of(path, known)
+            if problem:
+                findings.error(one.file, one.key, problem)
+    return fits
+
+
+def _texts(entities: Entities) -> Iterator[_Text]:
+    for located in entities.all():
+        for key, text in templates(located.model, located.at):
+            yield _Text(located.file, key, text, located.model)
+
+
+def _problem_of(model: Model) -> Callable[[Path, Known], str | None]:
+    if isinstance(model, Stack | Role | NamedPolicy):
+        return _stack_reference_problem
+    if isinstance(model, Runbook):
+        return partial(_runbook_reference_problem, {item.name for item in model.input})
+    problem_of = (
+        sandbox_reference_problem if isinstance(model, SandboxFields) else reference_problem
+    )
+    return lambda path, known: None if is_unfilled(path) else problem_of(path, known)
+
+
+def _runbook_reference_problem(inputs: set[str], path: Path, known: Known) -> str | None:
+    """Why a path leads to nothing where a runbook reads it, which has inputs of its own."""
+    match path:
+        case ("runbook_inputs", name, *_) if name not in inputs:
+            return f"the runbook has no input `{name}`{did_you_mean(name, inputs)}"
+        case ("runbook_inputs", *_):
+            return None
+    return None if is_unfilled(path) else reference_problem(path, known)
+
+
+def _stack_reference_problem(path: Path, known: Known) -> str | None:
+    """Why a path leads to nothing where the stack reads it, which is there before all else."""
+    match path[1:]:
+        case (("components" | "actions" | "sandbox" | "install_stack" | "secrets"), *_):
+            pass
+        case ("install", "components" | "actions" | "sandbox" | "install_stack" | "secrets", *_):
+            pass
+        case _:
+            return None if is_unfilled(path) else reference_problem(path, known)
+    return (
+        f"`.{'.'.join(path)}` cannot be read by the stack, which comes before all else: it sees "
+        "inputs, the install's id and name, the app and the org"
+    )
+
+
+def _known(entities: Entities, modules: Modules) -> Known:
+    outputs: dict[str, frozenset[str]] = {}
+    for part in entities.of(TerraformModule):
+        module = modules.get(part.model.source.directory) if part.model.has_source else None
+        if module is None or not part.model.source.is_local:
+            continue
+        for name in _names(part.model):
+            outputs[name] = frozenset(module.outputs)
+    return Known(
+        components=entities.names["component"],
+        inputs=entities.names["input"],
+        actions=entities.names["action"],
+        outputs=outputs,
+        lacks_sandbox=entities.lacks_sandbox,
+    )
+
+
+def _names(model: TerraformModule) -> Iterator[str]:
+    if isinstance(model, Sandbox):
+        yield SANDBOX
+    elif isinstance(model, ComponentFields):
+        yield model.name
+        if model.var_name:
+            yield model.var_name

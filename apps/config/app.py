@@ -1,0 +1,51 @@
+"""The whole app config, as a release holds it."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from apps.config.actions import Action, KubernetesContext, Runbook
+from apps.config.base import Model
+from apps.config.components import Component
+from apps.config.inputs import Input, InputGroup, Secret
+from apps.config.metadata import Metadata, Runner, Stack
+from apps.config.policies import Policy
+from apps.config.roles import OperationRoles, Permissions, Role
+from apps.config.terraform import PulumiSandbox, Sandbox, TerraformModule
+from apps.parts import SANDBOX
+
+AnySandbox = Annotated[Sandbox | PulumiSandbox, Field(union_mode="left_to_right")]
+"""The sandbox, whatever makes it; without a type it is Terraform."""
+
+
+class AppConfig(Model):
+    """A whole app config. What has a name is in the order of its name."""
+
+    metadata: Metadata
+    sandbox: AnySandbox | None = None
+    inputs: list[Input] = Field(default_factory=list)
+    groups: list[InputGroup] = Field(default_factory=list)
+    components: list[Component] = Field(default_factory=list)
+    actions: list[Action] = Field(default_factory=list)
+    runner: Runner | None = None
+    stack: Stack | None = None
+    secrets: list[Secret] = Field(default_factory=list)
+    permissions: Permissions | None = None
+    break_glass: list[Role] = Field(default_factory=list)
+    operation_roles: OperationRoles | None = None
+    policies: list[Policy] = Field(default_factory=list)
+    runbooks: list[Runbook] = Field(default_factory=list)
+    kubernetes_contexts: list[KubernetesContext] = Field(default_factory=list)
+
+    def component(self, name: str) -> Component | None:
+        """The component of that name, if there is one."""
+        return next((c for c in self.components if c.name == name), None)
+
+    def module(self, part: str) -> TerraformModule | None:
+        """What Terraform deploys as that part: the component of that name, or the sandbox."""
+        found = self.sandbox if part == SANDBOX else self.component(part)
+        return found if isinstance(found, TerraformModule) else None
+
+    def action(self, name: str) -> Action | None:
+        """The action of that name, if there is one."""
+        return next((a for a in self.actions if a.name == name), None)

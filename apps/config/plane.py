@@ -1,0 +1,174 @@
+"""What of an app config is for the vendor's control plane alone: installs, branches, triggers.
+
+None of it is part of a release: a customer's worker must not see who the other customers are.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, StringConstraints
+
+from apps.config.base import Labels, Model, Name, Text
+from apps.config.metadata import NestedStack
+from apps.config.sources import Source
+
+
+class AwsAccount(Model):
+    """Where an install is, on AWS."""
+
+    region: Text
+
+
+class GcpAccount(Model):
+    """Where an install is, on Google Cloud."""
+
+    project_id: str | None = None
+    region: str | None = None
+
+
+class AzureAccount(Model):
+    """Where an install is, on Azure."""
+
+    location: Text
+
+
+class StackOverrides(Model):
+    """What an install's stack has in place of the app's."""
+
+    vpc_nested_template_url: str | None = None
+    runner_nested_template_url: str | None = None
+    custom_nested_stacks: list[NestedStack] = Field(default_factory=list)
+
+
+class ComponentOverrides(Model):
+    """What an install's component has on top of the app's."""
+
+    helm_values: JsonValue = None
+    tf_vars: JsonValue = None
+
+
+class InstallConfig(Model):
+    """An install as the vendor writes it down."""
+
+    name: Name
+    approval_option: Literal["approve-all", "auto", "prompt"] = "prompt"
+    labels: Labels = Field(default_factory=dict)
+    aws_account: AwsAccount | None = None
+    gcp_account: GcpAccount | None = None
+    azure_account: AzureAccount | None = None
+    inputs: list[dict[str, JsonValue]] = Field(default_factory=list)
+    """Values by the name of their input; a table for each group."""
+    stack_overrides: StackOverrides | None = None
+    components: dict[str, ComponentOverrides] = Field(default_factory=dict)
+    component_toggles: dict[str, bool] = Field(default_factory=dict)
+
+
+class InstallsLocation(Model):
+    """A repository that holds the files of installs."""
+
+    public_repo: Source | None = None
+    connected_repo: Source | None = None
+
+
+class BranchRun(Model):
+    """How a branch is run."""
+
+    mode: str | None = None
+
+
+class InstallGroup(Model):
+    """Installs that a branch changes together."""
+
+    name: Text
+    order: int = 0
+    """The lower goes first."""
+    install_ids: list[str] = Field(default_factory=list)
+    install_names: list[str] = Field(default_factory=list)
+    label_selector: Labels = Field(default_factory=dict)
+    default: bool = False
+    """It takes the installs that no other group has."""
+    auto_approve_on_policies_passing: bool | None = None
+    max_parallel: Annotated[int, Field(ge=1)] | None = None
+
+
+class BranchPreview(Model):
+    """What a pull request into a branch shows."""
+
+    mode: Literal["plan-only", "apply", "build-only"] = "plan-only"
+    install_id: str | None = None
+    install_name: str | None = None
+    label_selector: Labels = Field(default_factory=dict)
+    set_statuses: bool | None = None
+    comment: bool | None = None
+
+
+class Branch(Model):
+    """A branch of the config's repository that installs follow."""
+
+    name: Text
+    public_repo: Source | None = None
+    connected_repo: Source | None = None
+    run: BranchRun | None = None
+    install_groups: list[InstallGroup] = Field(default_factory=list)
+    preview: BranchPreview | None = None
+    post_deploy_runbooks: list[str] = Field(default_factory=list)
+    ignore_changes_regex: str | None = None
+    """A change of files that all fit it is no reason for a run."""
+    send_statuses_on_ignore: bool = False
+
+
+class EventFilter(Model):
+    """A value that an event must have."""
+
+    op: Literal["eq"] = "eq"
+    path: Annotated[str, StringConstraints(pattern=r"^/")]
+    """A JSON pointer into the event."""
+    value: JsonValue
+
+
+class EventTarget(Model):
+    """What an event starts."""
+
+    type: Literal["app_branch_run"]
+    app_branch: Text
+
+
+class EventRule(Model):
+    """An event of elsewhere that starts a run."""
+
+    name: Text
+    event_source: str | None = None
+    event_types: Annotated[list[str], Field(min_length=1)]
+    filters: list[EventFilter] = Field(default_factory=list)
+    target: EventTarget
+
+
+class Installer(Model):
+    """The branding of a hosted installer: kept, and nothing more."""
+
+    name: str = ""
+    description: str = ""
+    slug: str = ""
+    apps: list[str] = Field(default_factory=list)
+    documentation_url: str = ""
+    community_url: str = ""
+    homepage_url: str = ""
+    github_url: str = ""
+    logo_url: str = ""
+    favicon_url: str = ""
+    og_image_url: str = ""
+    demo_url: str = ""
+    post_install_markdown: str = ""
+    copyright_markdown: str = ""
+    footer_markdown: str = ""
+
+
+class PlaneConfig(Model):
+    """All of it."""
+
+    slack_webhook_url: str | None = Field(default=None, repr=False)
+    """Whoever has it can write to the vendor's channel."""
+    installs: list[InstallConfig] = Field(default_factory=list)
+    installs_location: InstallsLocation | None = None
+    branches: list[Branch] = Field(default_factory=list)
+    triggers: list[EventRule] = Field(default_factory=list)
+    installer: Installer | None = None

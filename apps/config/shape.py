@@ -1,0 +1,89 @@
+"""What the models say of a table: its keys, what lies below each, and which strings are marked.
+
+The loader and the graph walk configs by it, so that a new field needs a line in its model and
+nothing else.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, get_args, get_origin
+
+from apps.config.base import Mark, Model
+from apps.keys import below
+
+Form = Literal["one", "list", "map"]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What a key holds."""
+
+    marks: frozenset[Mark]
+    inner: type[Model] | None
+    """The model of the table below it, if it has one."""
+    form: Form
+    """Whether there is one such table, a list of them, or one for each name."""
+
+
+@cache
+def shape(model: type[Model]) -> Mapping[str, Slot]:
+    """The keys of a model's table, in order."""
+    found: dict[str, Slot] = {}
+    for name, field in model.model_fields.items():
+        marks = {item for item in field.metadata if isinstance(item, Mark)}
+        inner: list[type[Model]] = []
+        form = _look_into(field.annotation, marks, inner)
+        found[name] = Slot(frozenset(marks), inner[0] if inner else None, form)
+    return found
+
+
+def inner_tables(value: object, slot: Slot, at: str) -> Iterator[tuple[str, Any]]:
+    """Each table (of TOML, or as a model) below a key, with its path; what is none is left out."""
+    match slot.form:
+        case "one":
+            items: list[tuple[str, Any]] = [(at, value)]
+        case "list":
+            listed = value if isinstance(value, list) else []
+            items = [(below(at, index), item) for index, item in enumerate(listed)]
+        case "map":
+            named = value if isinstance(value, Mapping) else {}
+            items = [(below(at, str(name)), item) for name, item in named.items()]
+    yield from ((place, item) for place, item in items if isinstance(item, dict | Model))
+
+
+def templates(model: Model, at: str = "") -> Iterator[tuple[str, str]]:
+    """Each string of a model that is a template, with the path of its key."""
+    for name, slot in shape(type(model)).items():
+        value, place = getattr(model, name), below(at, name)
+        if Mark.TEMPLATE in slot.marks:
+            yield from strings(value, place)
+        elif slot.inner is not None:
+            for key, table in inner_tables(value, slot, place):
+                yield from templates(table, key)
+
+
+def strings(value: object, at: str) -> Iterator[tuple[str, str]]:
+    """Each string of a TOML value, at any depth, with its path."""
+    if isinstance(value, str):
+        yield at, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from strings(item, below(at, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from strings(item, below(at, index))
+
+
+def _look_into(annotation: Any, marks: set[Mark], inner: list[type[Model]]) -> Form:
+    """Gathers the marks and models of an annotation."""
+    marks.update(item for item in getattr(annotation, "__metadata__", ()) if isinstance(item, Mark))
+    if isinstance(annotation, type) and issubclass(annotation, Model):
+        inner.append(annotation)
+        return "one"
+    forms: dict[Any, Form] = {list: "list", dict: "map"}
+    form = forms.get(get_origin(annotation), "one")
+    for argument in get_args(annotation):
+        below_it = _look_into(argument, marks, inner)
+        form = below_it if form == "one" else form
+    return form

@@ -1,0 +1,88 @@
+"""What Terraform deploys: components, and the sandbox. And what Pulumi would."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, StringConstraints
+
+from apps.config.base import Contents, Mark, Model, Retries, TemplateMap
+from apps.config.roles import OperationRole
+from apps.config.sources import Source
+
+
+class VarFile(Model):
+    """A file of Terraform variables."""
+
+    contents: Contents
+
+
+class TerraformModule(Model):
+    """What Terraform deploys, and how: a component, or the sandbox."""
+
+    # The order of fields is part of the fingerprint of what is deployed: new ones go last.
+    terraform_version: Annotated[str, StringConstraints(pattern=r"^v?\d+(\.\d+){0,2}$")]
+    """The lowest version of Terraform that will do, within its major version."""
+    public_repo: Source | None = None
+    vars: Annotated[dict[str, JsonValue], Mark.TEMPLATE] = Field(default_factory=dict)
+    """Variables of the module; strings, at any depth, are templates."""
+    env_vars: TemplateMap = Field(default_factory=dict)
+    var_file: list[VarFile] = Field(default_factory=list)
+    max_auto_retries: Retries = 0
+    connected_repo: Source | None = None
+    """A repository that is not public."""
+    drift_schedule: str | None = None
+    """When it is looked whether something else changed what was deployed: a cron expression."""
+
+    @property
+    def has_source(self) -> bool:
+        """Whether it says where the module is; the loader lets no other through."""
+        return (self.public_repo or self.connected_repo) is not None
+
+    @property
+    def source(self) -> Source:
+        """Where the module is.
+
+        Raises:
+            ValueError: no source is given; the loader lets no such module through.
+        """
+        source = self.public_repo or self.connected_repo
+        if source is None:
+            raise ValueError("a Terraform module has neither public_repo nor connected_repo")
+        return source
+
+
+class SandboxFields(Model):
+    """What sandboxes have, whatever makes them."""
+
+    operation_roles: list[OperationRole] = Field(default_factory=list)
+    skip_noops: bool = False
+    """A plan without changes needs no approval."""
+    auto_approve_on_policies_passing: bool = False
+
+
+class Sandbox(TerraformModule, SandboxFields):
+    """What prepares the customer's account before any component: network, cluster, DNS."""
+
+    type: Literal["terraform"] = "terraform"
+
+
+PulumiRuntime = Literal["go", "nodejs", "python"]
+
+
+class PulumiProgram(Model):
+    """What Pulumi would deploy."""
+
+    runtime: PulumiRuntime
+    pulumi_version: str | None = None
+    env_vars: TemplateMap = Field(default_factory=dict)
+    public_repo: Source | None = None
+    connected_repo: Source | None = None
+    drift_schedule: str | None = None
+
+
+class PulumiSandbox(PulumiProgram, SandboxFields):
+    """A sandbox that Pulumi would make."""
+
+    type: Literal["pulumi"]
+    pulumi_config: TemplateMap = Field(default_factory=dict)
+    vars: Annotated[dict[str, JsonValue], Mark.TEMPLATE] = Field(default_factory=dict)
+    max_auto_retries: Retries = 0

@@ -1,0 +1,70 @@
+"""Brings in what a config refers to: a key's `./path` becomes the content of that file."""
+
+from typing import Any
+
+from apps.config.base import Mark, Model
+from apps.config.shape import inner_tables, shape
+from apps.config.sources import LOCAL_REFERENCES, MACHINE_REFERENCES, is_reference
+from apps.files import FileRefused, Folder
+from apps.findings import Findings
+from apps.keys import below
+from apps.tables import Table
+
+
+class Contents:
+    """Replaces references in tables by what they refer to."""
+
+    def __init__(self, folder: Folder, findings: Findings) -> None:
+        self._folder = folder
+        self._findings = findings
+
+    def bring_in(
+        self, model: type[Model], kind: str, file: str, table: Table, at: str = ""
+    ) -> None:
+        """Replaces every reference to a file, at any depth of the table, by the file's content.
+
+        Args:
+            model: What the table is to become.
+            kind: The kind of the file: a path is relative to the folder of that name.
+            file: The file of the table.
+            table: What is changed.
+            at: The path of the table within the file.
+        """
+        for key, slot in shape(model).items():
+            if key not in table:
+                continue
+            path = below(at, key)
+            if Mark.REFERENCE in slot.marks:
+                table[key] = self._content(table[key], kind, file, path)
+            elif slot.inner is not None:
+                for place, inner in inner_tables(table[key], slot, path):
+                    self.bring_in(slot.inner, kind, file, inner, place)
+
+    def _content(self, value: Any, kind: str, file: str, path: str) -> Any:
+        """What a value becomes: empty, with a problem, if it is a reference to nothing."""
+        if not isinstance(value, str) or not is_reference(value):
+            return value
+        reference = value.strip()
+        if reference.startswith(MACHINE_REFERENCES):
+            message = "names a file of one machine; copy it into the config, and write ./<path>"
+            self._findings.error(file, path, message)
+            return ""
+        if not reference.startswith(LOCAL_REFERENCES):
+            return value
+        bases = [base for base in (kind, _ALSO.get(kind)) if base in self._folder.folders]
+        try:
+            found = self._folder.find(reference, *bases, "", file.rpartition("/")[0])
+            if found is None:
+                places = "".join(f"`{base}/`, " for base in bases).removesuffix(", ")
+                where = f"neither in {places} nor in" if bases else "not in"
+                raise FileRefused(reference, f"is {where} the config's root")
+            content = self._folder.content(found)
+        except FileRefused as refused:
+            self._findings.error(file, path, str(refused))
+            return ""
+        self._findings.brought_in(file, path, found)
+        return content
+
+
+_ALSO = {"break_glass": "permissions", "permissions/policies": "permissions"}
+"""Folders in which the paths of a kind are looked for, too: roles are of two kinds."""
