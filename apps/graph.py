@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from apps.config import AppConfig, Component, Model
 from apps.config.shape import templates
 from apps.parts import SANDBOX
-from apps.paths import Path, PathsOf, paths_of
+from apps.paths import Path, ReadsOf, reads_of
 
 _INPUTS: tuple[Path, ...] = (("nuon", "inputs", "inputs"), ("nuon", "install", "inputs"))
 _SANDBOX: tuple[Path, ...] = (("nuon", "sandbox"), ("nuon", "install", "sandbox"))
@@ -28,10 +28,10 @@ class Graph:
         TemplateError: a template cannot be parsed.
     """
 
-    def __init__(self, config: AppConfig, paths_of: PathsOf = paths_of) -> None:
-        self._references = {c.name: _references(c, paths_of) for c in config.components}
+    def __init__(self, config: AppConfig, reads_of: ReadsOf = reads_of) -> None:
+        self._references = {c.name: _references(c, reads_of) for c in config.components}
         if config.sandbox is not None:
-            self._references[SANDBOX] = _references(config.sandbox, paths_of)
+            self._references[SANDBOX] = _references(config.sandbox, reads_of)
         aliases = {c.var_name: c.name for c in config.components if c.var_name}
         names = {c.name: c.name for c in config.components}
         self._reachable = aliases | names
@@ -104,8 +104,8 @@ def component_of(path: Path) -> str | None:
     return path[2] if len(path) > 2 and path[:2] == ("nuon", "components") else None
 
 
-def _references(part: Model, paths_of: PathsOf) -> frozenset[Path]:
-    return frozenset(path for _, text in templates(part) for path in paths_of(text))
+def _references(part: Model, reads_of: ReadsOf) -> frozenset[Path]:
+    return frozenset(read.path for _, text in templates(part) for read in reads_of(text))
 
 
 def _leads_into(path: Path, root: Path) -> bool:

@@ -12,7 +12,7 @@ from apps.discovery import read_kinds
 from apps.entities import Entities
 from apps.files import MAX_TOML_BYTES, FileRefused, Folder
 from apps.findings import Findings, TooManyProblems
-from apps.paths import Parsed, PathsOf
+from apps.paths import Parsed, ReadsOf
 from apps.problems import ConfigErrors, Problem
 from apps.reading import read_entities
 from apps.unsupported import missing_in
@@ -79,9 +79,9 @@ def check(folder: Path) -> CheckedApp:
         for left_out in opened.refused:
             findings.error(left_out.file, "", left_out.message)
         entities = read_entities(read_kinds(opened, findings), opened, findings)
-        paths_of = Parsed()
-        check_entities(entities, opened, paths_of, findings)
-        refused = _tell_what_is_missing(entities, paths_of, findings)
+        reads_of = Parsed()
+        check_entities(entities, opened, reads_of, findings)
+        refused = _tell_what_is_missing(entities, reads_of, findings)
     problems = findings.placed(lambda file: _text(opened, file))
     can_be_used = not any(problem.severity == "error" for problem in problems)
     config = app_config(entities) if entities and can_be_used else None
@@ -98,7 +98,7 @@ def check(folder: Path) -> CheckedApp:
     return CheckedApp(app, problems, len(opened.files))
 
 
-def _tell_what_is_missing(entities: Entities, paths_of: PathsOf, findings: Findings) -> set[Place]:
+def _tell_what_is_missing(entities: Entities, reads_of: ReadsOf, findings: Findings) -> set[Place]:
     """Adds a note for everything that is not there yet.
 
     Returns:
@@ -107,7 +107,7 @@ def _tell_what_is_missing(entities: Entities, paths_of: PathsOf, findings: Findi
     refused: set[Place] = set()
     told: set[str] = set()
     for located in entities.all():
-        for missing in missing_in(located.model, paths_of):
+        for missing in missing_in(located.model, reads_of):
             if missing.once and missing.message in told:
                 continue
             told.add(missing.message)

@@ -1,57 +1,66 @@
-"""The paths that templates read, each beginning with `nuon`."""
+"""What templates read of the state document, each path beginning with `nuon`."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from apps.templates import TemplateError, parse
+from apps.templates import Read, TemplateError, parse
 
 Path = tuple[str, ...]
 
-PathsOf = Callable[[str], frozenset[Path]]
-"""What the template that a string is reads.
+ReadsOf = Callable[[str], tuple[Read, ...]]
+"""What the template that a string is may read.
 
 Raises:
     TemplateError: the template cannot be parsed.
 """
 
-
 _MIRRORED = frozenset(
     {"org", "app", "components", "actions", "secrets", "install_stack", "cloud_account", "runner"}
 )
+_ALWAYS_THERE = frozenset(
+    {
+        ("nuon",), ("nuon", "org"), ("nuon", "app"), ("nuon", "install"), ("nuon", "components"),
+        ("nuon", "actions"), ("nuon", "actions", "workflows"), ("nuon", "inputs"),
+        ("nuon", "inputs", "inputs"), ("nuon", "install", "inputs"),
+    }
+)  # fmt: skip
+"""Maps of which it says nothing that they are not empty, as `{{ with .nuon.inputs }}` asks."""
 
 
-def paths_of(text: str) -> frozenset[Path]:
-    """What the template that a string is reads.
+def reads_of(text: str) -> tuple[Read, ...]:
+    """What the template that a string is may read.
 
     `.nuon.install` is an older mirror of the rest: what is read there is told as what it mirrors.
 
     Raises:
         TemplateError: the template cannot be parsed.
     """
-    return frozenset(_mirrored(path) for path in parse(text).references())
+    found = (_mirrored(read) for read in parse(text).reads())
+    return tuple(read for read in found if read.whole or read.path not in _ALWAYS_THERE)
 
 
-def _mirrored(path: Path) -> Path:
-    match path:
+def _mirrored(read: Read) -> Read:
+    match read.path:
         case ("nuon", "install", root, *rest) if root in _MIRRORED:
-            return ("nuon", root, *rest)
-    return path
+            return replace(read, path=("nuon", root, *rest))
+    return read
 
 
 class Parsed:
-    """`paths_of` that parses each text once; for as long as one config is looked at."""
+    """`reads_of` that parses each text once; for as long as one config is looked at."""
 
     def __init__(self) -> None:
-        self._found: dict[str, frozenset[Path] | TemplateError] = {}
+        self._found: dict[str, tuple[Read, ...] | TemplateError] = {}
 
-    def __call__(self, text: str) -> frozenset[Path]:
-        """What the template reads.
+    def __call__(self, text: str) -> tuple[Read, ...]:
+        """What the template may read.
 
         Raises:
             TemplateError: the template cannot be parsed.
         """
         if text not in self._found:
             try:
-                self._found[text] = paths_of(text)
+                self._found[text] = reads_of(text)
             except TemplateError as error:
                 self._found[text] = error
         found = self._found[text]

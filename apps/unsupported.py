@@ -22,7 +22,7 @@ from apps.config.sources import Source, is_remote
 from apps.config.terraform import PulumiSandbox, SandboxFields, TerraformModule
 from apps.format import is_unfilled
 from apps.keys import joined
-from apps.paths import Path, PathsOf, paths_of
+from apps.paths import Path, ReadsOf, reads_of
 from apps.templates import TemplateError
 from apps.triggers import SUPPORTED_TRIGGERS
 
@@ -71,7 +71,7 @@ def undeployable(config: AppConfig) -> list[MissingOf]:
     return [one for one in unsupported(config) if one.missing.refused_at != "never"]
 
 
-def missing_in(model: Model, paths_of: PathsOf = paths_of) -> Iterator[Missing]:
+def missing_in(model: Model, reads_of: ReadsOf = reads_of) -> Iterator[Missing]:
     """Everything of one entity that is not there yet."""
     gaps = list(_in_tables(model))
     alone = next((gap for gap in gaps if gap.alone), None)
@@ -81,7 +81,7 @@ def missing_in(model: Model, paths_of: PathsOf = paths_of) -> Iterator[Missing]:
     yield from gaps
     told: set[tuple[str, str]] = set()
     for key, text in templates(model):
-        for path in _paths(text, paths_of):
+        for path in _paths(text, reads_of):
             root = ".".join(("", *path[: 3 if path[1] == "install" else 2]))
             if is_unfilled(path) and (key, root) not in told:
                 told.add((key, root))
@@ -103,9 +103,9 @@ def _in_tables(model: Model) -> Iterator[Missing]:
                     yield replace(missing, key=joined(at, missing.key), alone=False)
 
 
-def _paths(text: str, paths_of: PathsOf) -> list[Path]:
+def _paths(text: str, reads_of: ReadsOf) -> list[Path]:
     try:
-        return sorted(path for path in paths_of(text) if len(path) > 1)
+        return [read.path for read in reads_of(text) if read.required and len(read.path) > 1]
     except TemplateError:
         return []  # told where templates are checked
 

@@ -13,13 +13,13 @@ from apps.entities import Entities
 from apps.files import Folder
 from apps.findings import Findings
 from apps.graph import CycleError, Graph
-from apps.paths import PathsOf
+from apps.paths import ReadsOf
 
 __all__ = ["check_entities"]
 
 
 def check_entities(
-    entities: Entities, folder: Folder, paths_of: PathsOf, findings: Findings
+    entities: Entities, folder: Folder, reads_of: ReadsOf, findings: Findings
 ) -> None:
     """Adds a problem for everything that does not fit together."""
     for located in entities.all():
@@ -31,11 +31,11 @@ def check_entities(
                 findings.error(located.file, seen.key, seen.message, within=seen.within)
     check_names(entities, findings)
     modules = check_modules(entities, folder, findings)
-    if check_templates(entities, modules, paths_of, findings):
-        _check_circles(entities, paths_of, findings)
+    if check_templates(entities, modules, reads_of, findings):
+        _check_circles(entities, reads_of, findings)
 
 
-def _check_circles(entities: Entities, paths_of: PathsOf, findings: Findings) -> None:
+def _check_circles(entities: Entities, reads_of: ReadsOf, findings: Findings) -> None:
     metadata = entities.one(Metadata)
     if metadata is None:
         return
@@ -43,6 +43,6 @@ def _check_circles(entities: Entities, paths_of: PathsOf, findings: Findings) ->
     components = [located.model for located in models.values()]
     config = AppConfig(metadata=metadata.model, components=cast("list[Component]", components))
     try:
-        Graph(config, paths_of)
+        Graph(config, reads_of)
     except CycleError as error:
         findings.error(models[error.path[0]].file, "dependencies", str(error))

@@ -16,7 +16,7 @@ from apps.entities import Entities
 from apps.findings import Findings
 from apps.format import is_unfilled
 from apps.parts import SANDBOX
-from apps.paths import Path, PathsOf
+from apps.paths import Path, ReadsOf
 from apps.references import Known, reference_problem, sandbox_reference_problem
 from apps.spelling import did_you_mean
 from apps.templates import TemplateError
@@ -31,7 +31,7 @@ class _Text:
 
 
 def check_templates(
-    entities: Entities, modules: Modules, paths_of: PathsOf, findings: Findings
+    entities: Entities, modules: Modules, reads_of: ReadsOf, findings: Findings
 ) -> bool:
     """Adds a problem for each template that cannot be read, or reads what will not be there.
 
@@ -42,16 +42,16 @@ def check_templates(
     fits = True
     for one in _texts(entities):
         try:
-            paths = paths_of(one.text)
+            found = reads_of(one.text)
         except TemplateError as error:
             findings.error(one.file, one.key, str(error), within=error.line)
             fits = False
             continue
         problem_of = _problem_of(one.model)
-        for path in sorted(paths):
-            problem = problem_of(path, known)
+        for read in found:
+            problem = problem_of(read.path, known) if read.required else None
             if problem:
-                findings.error(one.file, one.key, problem)
+                findings.error(one.file, one.key, problem, within=read.position.line)
     return fits
 
 

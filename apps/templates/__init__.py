@@ -1,11 +1,12 @@
-"""Templates: what Exclave understands of Go's text/template.
+"""Templates: Go's text/template with the functions of sprig that are pure.
 
-Text, `{{ .path.to.field }}`, `{{-` and `-}}`, comments, literals, pipelines, parentheses, and the
-function `default`. Everything else is refused by name, with line and column.
+A string without `.nuon` and `.exclave` is no template. A missing key is an error; nothing is
+escaped; size, nesting and steps are bounded.
 """
 
 from apps.templates.errors import TemplateError
 from apps.templates.printing import go_text
+from apps.templates.reads import Read
 from apps.templates.rendering import Rendered, Template, parse, render_value
 
-__all__ = ["Rendered", "Template", "TemplateError", "go_text", "parse", "render_value"]
+__all__ = ["Read", "Rendered", "Template", "TemplateError", "go_text", "parse", "render_value"]

@@ -15,3 +15,7 @@ class TemplateError(Exception):
 
     def __str__(self) -> str:
         return f"line {self.line}, column {self.column} of the template: {self.message}"
+
+
+class FunctionError(Exception):
+    """A function that cannot take what it was given; the evaluator says where it was called."""

@@ -30,3 +30,5 @@ def _is_empty(value: object) -> bool:
 
 FUNCTIONS: dict[str, Function] = {"default": Function(_default, 1, None)}
 """By name. Results are marked sensitive by the renderer: a function sees plain values."""
+
+REFUSED: Mapping[str, str] = {}

@@ -12,11 +12,17 @@ _SPACE = " \t\r\n"
 _TOKEN = re.compile(
     r"""
     (?P<space>[ \t\r\n]+(?!-\}\}))
-  | (?P<field>(?:\.[^\W\d]\w*))
   | (?P<number>[+-]?(?:0[xXoObB][0-9a-fA-F_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?[\d_]+)?))
+  | (?P<field>\.[^\W\d]\w*)
+  | (?P<dot>\.)
+  | (?P<variable>\$\w*)
   | (?P<string>"(?:[^"\\\n]|\\[^\n])*")
   | (?P<raw>`[^`]*`)
+  | (?P<character>'(?:[^'\\\n]|\\[^\n])*')
   | (?P<word>[^\W\d]\w*)
+  | (?P<declare>:=)
+  | (?P<assign>=)
+  | (?P<comma>,)
   | (?P<pipe>\|)
   | (?P<open>\()
   | (?P<close>\))
@@ -33,16 +39,27 @@ class Kind(Enum):
     END = "}}"
     SPACE = "space"
     FIELD = "field"
+    DOT = "dot"
+    VARIABLE = "variable"
     NUMBER = "number"
     STRING = "string"
     RAW = "raw"
+    CHARACTER = "character"
     WORD = "word"
+    DECLARE = "declare"
+    ASSIGN = "assign"
+    COMMA = "comma"
     PIPE = "pipe"
     OPEN = "open"
     CLOSE = "close"
 
 
-@dataclass(frozen=True)
+_NAMES = frozenset((Kind.FIELD, Kind.VARIABLE, Kind.WORD, Kind.NUMBER))
+"""Tokens of which nothing but a delimiter may follow."""
+_DELIMITERS = frozenset(" \t\r\n.,|:)(")
+
+
+@dataclass(frozen=True, slots=True)
 class Token:
     """A piece of a template's text."""
 
@@ -55,7 +72,7 @@ def tokens(text: str) -> Iterator[Token]:
     """The tokens of a template, in order; comments and trimmed space are gone.
 
     Raises:
-        TemplateError: an action or a comment does not end, or holds what is not supported.
+        TemplateError: an action or a comment does not end, or holds what is no token.
     """
     return _Lexer(text).run()
 
@@ -132,12 +149,18 @@ class _Lexer:
 
     def _token(self) -> Token:
         match = _TOKEN.match(self._text, self._at)
-        position = self._position(self._at)
         if match is None or match.lastgroup is None:
             raise self._error(_refusal(self._text, self._at), self._at)
         kind = Kind(match.lastgroup)
+        token = Token(kind, match.group(), self._position(self._at))
         self._at = match.end()
-        return Token(kind, match.group(), position)
+        if kind in _NAMES and not self._at_delimiter():
+            raise self._error(_unexpected(self._text[self._at]), self._at)
+        return token
+
+    def _at_delimiter(self) -> bool:
+        following = self._text[self._at : self._at + 1]
+        return not following or following in _DELIMITERS or self._text.startswith("}}", self._at)
 
     def _position(self, at: int) -> Position:
         # Positions are asked for in order, so lines are counted once.
@@ -157,25 +180,23 @@ class _Lexer:
         return TemplateError(message, position.line, position.column)
 
 
-def _refusal(text: str, at: int) -> str:  # noqa: PLR0911 - a table of cases
+def _refusal(text: str, at: int) -> str:
     char = text[at]
-    if char == "$":
-        return "variables (`$…`) are not supported yet"
-    if text.startswith(":=", at) or char in "=,":
-        return "assignments and declarations are not supported yet"
     if char == '"':
         return 'the string does not end; it needs `"` on the same line'
     if char == "`":
         return "the raw string does not end; it needs a backquote"
     if char == "'":
-        return "character constants are not supported; write a string in double quotes"
+        return "the character does not end; it needs `'` on the same line"
+    if text.startswith("/*", at):
+        return "a comment must be alone in its `{{ }}`: `{{/* … */}}`"
+    return _unexpected(char)
+
+
+def _unexpected(char: str) -> str:
     if char == "-":
         return (
             "unexpected `-`; a name with dashes cannot be reached by a dot: give the component a "
-            "`var_name` without dashes"
+            '`var_name` without dashes, or write `index … "my-name"`'
         )
-    if char == ".":
-        return "`.` alone is not supported yet; name a field, such as `.nuon.install.id`"
-    if text.startswith("/*", at):
-        return "a comment must be alone in its `{{ }}`: `{{/* … */}}`"
     return f"unexpected {char!r}"

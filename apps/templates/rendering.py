@@ -2,29 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from apps.sensitivity import Sensitive, reveal
-from apps.templates.errors import TemplateError
-from apps.templates.functions import FUNCTIONS
-from apps.templates.parser import parse_nodes
-from apps.templates.printing import go_text
-from apps.templates.tree import (
-    Action,
-    Call,
-    Chain,
-    Expression,
-    Field,
-    Literal,
-    Node,
-    Pipeline,
-    Position,
-    Text,
-    fields,
-)
+from apps.templates.evaluation import Evaluation
+from apps.templates.parser import parse_text
+from apps.templates.reads import Read, reads
+from apps.templates.tree import Action, Field, Nodes, Pipeline, template_text
 
-MAX_RENDERED_CHARACTERS = 16 * 1024 * 1024
-
-_ALIASES = {"exclave": "nuon"}
+_REMEMBERED_TEXT = 4096
+"""Longer templates are parsed each time, so that what is remembered stays small."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +27,16 @@ class Rendered:
 class Template:
     """A parsed template. `str()` of it is template text that renders the same."""
 
-    nodes: tuple[Node, ...]
+    nodes: Nodes
+    definitions: dict[str, Nodes] = field(default_factory=dict)
+
+    def reads(self) -> tuple[Read, ...]:
+        """What it may read of the data, each path once, as far as that is known before."""
+        return reads(self.nodes, self.definitions)
 
     def references(self) -> frozenset[tuple[str, ...]]:
-        """The paths that it reads, each beginning with the root `nuon` (also for `exclave`)."""
-        found = (
-            path
-            for node in self.nodes
-            if isinstance(node, Action)
-            for path in (read.path for read in fields(node.pipeline))
-        )
-        return frozenset((_ALIASES.get(path[0], path[0]), *path[1:]) for path in found)
+        """The paths that it may read, each beginning with the root `nuon` (also for `exclave`)."""
+        return frozenset(read.path for read in self.reads())
 
     def render(self, data: Mapping[str, object]) -> Rendered:
         """The template with its paths replaced by the values of `data`.
@@ -59,37 +44,41 @@ class Template:
         A template that is one path and nothing else keeps the value's type; else it is text.
 
         Raises:
-            TemplateError: a path leads to nothing, or the text would be too large.
+            TemplateError: a path leads to nothing, a function cannot take what it was given, or
+                it would be too much text or too many steps.
         """
-        evaluation = _Evaluation(data)
+        evaluation = Evaluation(data, self.definitions)
         lone = self._lone_field()
         if lone is not None:
-            value = evaluation.revealed(evaluation.value(lone))
+            value = evaluation.plain(evaluation.value(lone, data))
             return Rendered(value, evaluation.sensitive)
         return Rendered(evaluation.text(self.nodes), evaluation.sensitive)
 
     def _lone_field(self) -> Field | None:
         match self.nodes:
-            case (Action(Pipeline(Field() as lone, ())),):
+            case (Action(Pipeline(Field() as lone, (), names=())),):
                 return lone
         return None
 
     def __str__(self) -> str:
-        parts: list[str] = []
-        for node in self.nodes:
-            joins = parts and isinstance(node, Action) and parts[-1].endswith("{")
-            # `{` right before an action would be read as the action's beginning.
-            parts.append(f" {{{{- {node.pipeline} }}}}" if joins else str(node))  # type: ignore[union-attr]
-        return "".join(parts)
+        return template_text(self.nodes, self.definitions)
 
 
 def parse(text: str) -> Template:
     """The template that a string is; without `.nuon` and `.exclave` it stands for itself.
 
     Raises:
-        TemplateError: the template is wrong, too large, or uses what is not supported yet.
+        TemplateError: the template is wrong, too large, or calls what may not be called.
     """
-    return Template(parse_nodes(text))
+    return _remembered(text) if len(text) <= _REMEMBERED_TEXT else _parsed(text)
+
+
+def _parsed(text: str) -> Template:
+    found = parse_text(text)
+    return Template(found.nodes, found.definitions)
+
+
+_remembered = lru_cache(maxsize=1024)(_parsed)
 
 
 def render_value(value: object, data: Mapping[str, object]) -> Rendered:
@@ -110,101 +99,3 @@ def render_value(value: object, data: Mapping[str, object]) -> Rendered:
         items = [render_value(item, data) for item in value]
         return Rendered([item.value for item in items], any(item.sensitive for item in items))
     return Rendered(value, False)
-
-
-class _Evaluation:
-    def __init__(self, data: Mapping[str, object]) -> None:
-        self._data = data
-        self.sensitive = False
-
-    def text(self, nodes: tuple[Node, ...]) -> str:
-        parts: list[str] = []
-        length = 0
-        for node in nodes:
-            part = node.text if isinstance(node, Text) else self._printed(node)
-            length += len(part)
-            if length > MAX_RENDERED_CHARACTERS:
-                raise TemplateError(
-                    f"the rendered text is longer than {MAX_RENDERED_CHARACTERS} characters", 1, 1
-                )
-            parts.append(part)
-        return "".join(parts)
-
-    def value(self, expression: Expression) -> object:
-        """The value of an expression, in which marks may be left below the top."""
-        match expression:
-            case Literal():
-                return expression.value
-            case Field():
-                return self._walk(self._data, expression.path, "", expression.position)
-            case Chain():
-                start = self.value(expression.of)
-                at = f"({expression.of})"
-                return self._walk(start, expression.path, at, expression.position)
-            case Call():
-                return self._call(expression, ())
-            case Pipeline():
-                value = self.value(expression.first)
-                for stage in expression.stages:
-                    value = self._call(stage, (value,))
-                return value
-
-    def revealed(self, value: object) -> object:
-        plain, sensitive = reveal(value)
-        self.sensitive |= sensitive
-        return plain
-
-    def _printed(self, node: Action) -> str:
-        return go_text(self.revealed(self.value(node.pipeline)))
-
-    def _call(self, call: Call, piped: tuple[object, ...]) -> object:
-        given = [*(self.value(argument) for argument in call.arguments), *piped]
-        return FUNCTIONS[call.function].call(*(self.revealed(value) for value in given))
-
-    def _walk(
-        self, start: object, path: tuple[str, ...], prefix: str, position: Position
-    ) -> object:
-        value = start
-        for index, name in enumerate(path):
-            if not isinstance(value, Mapping):
-                reason = f"`{_dotted(path[:index], prefix)}` is {_kind(value)}, not a map"
-                raise _missing(path, prefix, reason, position)
-            if name not in value:
-                parent = f"`{_dotted(path[:index], prefix)}`" if index or prefix else "the data"
-                raise _missing(path, prefix, f"{parent} has no `{name}`", position)
-            value = value[name]
-            if isinstance(value, Sensitive):
-                value = self.revealed_top(value)
-        return value
-
-    def revealed_top(self, value: Sensitive) -> object:
-        self.sensitive = True
-        inner: object = value
-        while isinstance(inner, Sensitive):
-            inner = inner.value
-        return inner
-
-
-def _missing(path: tuple[str, ...], prefix: str, reason: str, position: Position) -> TemplateError:
-    message = f"`{_dotted(path, prefix)}` leads to nothing: {reason}"
-    return TemplateError(message, position.line, position.column)
-
-
-def _dotted(path: tuple[str, ...], prefix: str) -> str:
-    return prefix + "".join(f".{name}" for name in path)
-
-
-def _kind(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a bool"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a string"
-        case list() | tuple():
-            return "a list"
-        case _:
-            return f"a {type(value).__name__}"

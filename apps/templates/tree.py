@@ -1,8 +1,7 @@
 """The syntax tree of a template. `str()` of a node is template text that parses to the same tree.
 
-There are two families: a template is a list of `Node`s, and an action's pipeline is made of
-`Expression`s. Control structures will be further nodes that hold lists of nodes; variables will be
-further expressions.
+There are two families: a template is a list of `Node`s, and the pipelines of its actions are made
+of `Expression`s.
 """
 
 import json
@@ -11,7 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Position:
     """A place in a template's text, counted from 1."""
 
@@ -21,29 +20,47 @@ class Position:
 
 @dataclass(frozen=True)
 class Field:
-    """`.a.b`: a value of the data, by its path."""
+    """`.a.b`: a value of what the dot is, by its path; `.` is the dot itself."""
 
     path: tuple[str, ...]
     position: Position = field(compare=False)
 
     def __str__(self) -> str:
-        return "".join(f".{name}" for name in self.path)
+        return _dotted(self.path) or "."
+
+
+@dataclass(frozen=True)
+class Variable:
+    """`$name.a.b`: a value of a variable, by its path; `$` is the data as a whole."""
+
+    name: str
+    path: tuple[str, ...]
+    position: Position = field(compare=False)
+
+    def __str__(self) -> str:
+        return f"${self.name}{_dotted(self.path)}"
 
 
 @dataclass(frozen=True)
 class Literal:
-    """A string, number or bool that stands in the template itself."""
+    """A string, number, bool or `nil` that stands in the template itself."""
 
-    value: str | int | float | bool
+    value: str | int | float | bool | None
     position: Position = field(compare=False)
 
     def __str__(self) -> str:
-        if isinstance(self.value, bool):
-            return "true" if self.value else "false"
-        if isinstance(self.value, float):
-            text = format(Decimal(repr(self.value)), "f")
-            return text if "." in text else f"{text}.0"
-        return _quoted(self.value) if isinstance(self.value, str) else str(self.value)
+        match self.value:
+            case None:
+                return "nil"
+            case bool():
+                return "true" if self.value else "false"
+            case float():
+                text = format(Decimal(repr(self.value)), "f")
+                return text if "." in text else f"{text}.0"
+            case str():
+                return _quoted(self.value)
+            case _:
+                return str(self.value)
 
     def __eq__(self, other: object) -> bool:
         # 1, 1.0 and True are equal in Python, and print differently.
@@ -78,7 +95,7 @@ class Chain:
     position: Position = field(compare=False)
 
     def __str__(self) -> str:
-        return f"({self.of})" + "".join(f".{name}" for name in self.path)
+        return f"({self.of}){_dotted(self.path)}"
 
 
 @dataclass(frozen=True)
@@ -88,14 +105,22 @@ class Pipeline:
     first: "Expression"
     stages: tuple[Call, ...]
     position: Position = field(compare=False)
+    names: tuple[str, ...] = ()
+    """The variables that take its value; two of a `range`, which are its key and its element."""
+    assigns: bool = False
+    """The variables are there already."""
 
     def __str__(self) -> str:
         # A first stage that is a pipeline itself was in parentheses.
         first = f"({self.first})" if isinstance(self.first, Pipeline) else str(self.first)
-        return " | ".join([first, *(str(stage) for stage in self.stages)])
+        text = " | ".join([first, *(str(stage) for stage in self.stages)])
+        if not self.names:
+            return text
+        names = ", ".join(f"${name}" for name in self.names)
+        return f"{names} {'=' if self.assigns else ':='} {text}"
 
 
-Expression = Field | Literal | Call | Chain | Pipeline
+Expression = Field | Variable | Literal | Call | Chain | Pipeline
 
 
 @dataclass(frozen=True)
@@ -104,51 +129,125 @@ class Text:
 
     text: str
 
-    def __str__(self) -> str:
-        # `{{` can only be written as a literal within an action.
-        parts = self.text.split("{{")
-        return '{{"{{"}}'.join(parts)
-
 
 @dataclass(frozen=True)
 class Action:
-    """`{{ … }}`: a pipeline whose value is printed."""
+    """`{{ … }}`: a pipeline whose value is printed, unless variables take it."""
 
     pipeline: Pipeline
 
-    def __str__(self) -> str:
-        return f"{{{{ {self.pipeline} }}}}"
+
+@dataclass(frozen=True)
+class Branch:
+    """A condition, and what stands under it."""
+
+    condition: Pipeline
+    body: tuple["Node", ...]
 
 
-Node = Text | Action
+@dataclass(frozen=True)
+class If:
+    """`{{ if }} … {{ else if }} … {{ else }} … {{ end }}`."""
+
+    branches: tuple[Branch, ...]
+    otherwise: tuple["Node", ...] | None
 
 
-def fields(expression: Expression) -> Iterator[Field]:
-    """Every path of the data that an expression reads, a chain's as far as it is known."""
-    match expression:
-        case Field():
-            yield expression
-        case Literal():
-            return
-        case Call():
-            for argument in expression.arguments:
-                yield from fields(argument)
-        case Chain():
-            inner = expression.of
-            if isinstance(inner.first, Field) and not inner.stages:
-                yield Field(inner.first.path + expression.path, expression.position)
-            else:
-                yield from fields(inner)
-        case Pipeline():
-            yield from fields(expression.first)
-            for stage in expression.stages:
-                yield from fields(stage)
+@dataclass(frozen=True)
+class With:
+    """`{{ with }} … {{ else with }} … {{ end }}`: the dot becomes the condition's value."""
+
+    branches: tuple[Branch, ...]
+    otherwise: tuple["Node", ...] | None
+
+
+@dataclass(frozen=True)
+class Range:
+    """`{{ range }} … {{ else }} … {{ end }}`: the dot becomes each element."""
+
+    over: Pipeline
+    body: tuple["Node", ...]
+    otherwise: tuple["Node", ...] | None
+
+
+@dataclass(frozen=True)
+class Leave:
+    """`{{ break }}`, or `{{ continue }}`."""
+
+    ends: bool
+
+
+@dataclass(frozen=True)
+class Invoke:
+    """`{{ template "name" pipeline }}`."""
+
+    name: str
+    argument: Pipeline | None
+    position: Position = field(compare=False)
+
+
+Node = Text | Action | If | With | Range | Leave | Invoke
+Nodes = tuple[Node, ...]
+
+
+def template_text(nodes: Nodes, definitions: dict[str, Nodes]) -> str:
+    """Text that parses to these nodes and definitions."""
+    parts: list[str] = []
+    pieces = list(_pieces(nodes))
+    for name, body in definitions.items():
+        pieces += [f"{{{{ define {_quoted(name)} }}}}", *_pieces(body), "{{ end }}"]
+    for piece in pieces:
+        # `{` right before an action would be read as the action's beginning.
+        joins = parts and parts[-1].endswith("{") and piece.startswith("{{")
+        parts.append(f" {{{{- {piece[2:].lstrip()}" if joins else piece)
+    return "".join(parts)
+
+
+def _pieces(nodes: Nodes) -> Iterator[str]:
+    for node in nodes:
+        match node:
+            case Text():
+                # `{{` can only be written as a literal within an action.
+                yield '{{"{{"}}'.join(node.text.split("{{"))
+            case Action():
+                yield f"{{{{ {node.pipeline} }}}}"
+            case If():
+                yield from _branches("if", node.branches, node.otherwise)
+            case With():
+                yield from _branches("with", node.branches, node.otherwise)
+            case Range():
+                yield f"{{{{ range {node.over} }}}}"
+                yield from _pieces(node.body)
+                yield from _ending(node.otherwise)
+            case Leave():
+                yield "{{ break }}" if node.ends else "{{ continue }}"
+            case Invoke():
+                argument = f" {node.argument}" if node.argument else ""
+                yield f"{{{{ template {_quoted(node.name)}{argument} }}}}"
+
+
+def _branches(word: str, branches: tuple[Branch, ...], otherwise: Nodes | None) -> Iterator[str]:
+    for index, branch in enumerate(branches):
+        yield f"{{{{ {'else ' if index else ''}{word} {branch.condition} }}}}"
+        yield from _pieces(branch.body)
+    yield from _ending(otherwise)
+
+
+def _ending(otherwise: Nodes | None) -> Iterator[str]:
+    if otherwise is not None:
+        yield "{{ else }}"
+        yield from _pieces(otherwise)
+    yield "{{ end }}"
 
 
 def _argument(expression: Expression) -> str:
     if isinstance(expression, Pipeline | Call):
         return f"({expression})"
     return str(expression)
+
+
+def _dotted(path: tuple[str, ...]) -> str:
+    return "".join(f".{name}" for name in path)
 
 
 def _quoted(text: str) -> str:

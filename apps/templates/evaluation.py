@@ -1,0 +1,368 @@
+"""Evaluates the tree of a template, as Go's text/template does, within bounds.
+
+Values are what JSON has. What a template is given stays as it is: functions get copies of it, and
+only what a template made itself can be changed by it, as with `set`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NoReturn
+
+from apps.sensitivity import Sensitive
+from apps.templates.errors import FunctionError, TemplateError
+from apps.templates.functions import FUNCTIONS
+from apps.templates.printing import go_text
+from apps.templates.tree import (
+    Action,
+    Branch,
+    Call,
+    Chain,
+    Expression,
+    Field,
+    If,
+    Invoke,
+    Leave,
+    Literal,
+    Node,
+    Nodes,
+    Pipeline,
+    Position,
+    Range,
+    Text,
+    Variable,
+    With,
+)
+
+MAX_RENDERED_CHARACTERS = 16 * 1024 * 1024
+MAX_STEPS = 500_000
+"""Nodes and calls: seconds of work, and more than any config needs."""
+MAX_INVOCATIONS = 50
+"""Templates within templates."""
+
+
+class _Map(dict[str, object]):
+    """A map that the template made itself, or a copy: without marks, and its own to change."""
+
+
+class _List(list[object]):
+    """The same for a list."""
+
+
+class Evaluation:
+    """One rendering of one template."""
+
+    def __init__(self, data: Mapping[str, object], definitions: Mapping[str, Nodes]) -> None:
+        self._definitions = definitions
+        self._variables: list[tuple[str, object]] = [("", data)]
+        self._data = data
+        self._parts: list[str] = []
+        self._length = 0
+        self._steps = 0
+        self._invoked = 0
+        self.sensitive = False
+        """Whether anything that was read so far is sensitive."""
+
+    def text(self, nodes: Nodes) -> str:
+        """What the nodes print.
+
+        Raises:
+            TemplateError: they cannot be evaluated, or take too many steps or too much text.
+        """
+        self._nodes(nodes, self._data)
+        return "".join(self._parts)
+
+    def value(self, expression: Expression, dot: object) -> object:
+        """The value of an expression, in which marks may be left below the top."""
+        match expression:
+            case Field():
+                return self._walk(dot, expression.path, "", expression.position)
+            case Literal():
+                return expression.value
+            case Call():
+                return self._call(expression, dot, ())
+            case Variable():
+                start, name = self._variable(expression.name), f"${expression.name}"
+                return self._walk(start, expression.path, name, expression.position)
+            case Chain():
+                start, at = self.value(expression.of, dot), f"({expression.of})"
+                return self._walk(start, expression.path, at, expression.position)
+            case Pipeline():
+                value = self.value(expression.first, dot)
+                for stage in expression.stages:
+                    value = self._call(stage, dot, (value,))
+                return value
+
+    def plain(self, value: object) -> object:
+        """The value as JSON has it, without marks at any depth."""
+        if isinstance(value, Sensitive):
+            self.sensitive = True
+            return self.plain(value.value)
+        if isinstance(value, Mapping):
+            return {key: self.plain(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.plain(item) for item in value]
+        return value
+
+    def _nodes(self, nodes: Nodes, dot: object) -> Leave | None:
+        """Evaluates the nodes; gives back what leaves the range that they stand in, if any."""
+        for node in nodes:
+            if isinstance(node, Text):
+                self._print(node.text)
+            elif isinstance(node, Action):
+                self._action(node, dot)
+            else:
+                left = self._control(node, dot)
+                if left is not None:
+                    return left
+        return None
+
+    def _action(self, node: Action, dot: object) -> None:
+        pipeline = node.pipeline
+        self._step(pipeline.position)
+        value = self.value(pipeline, dot)
+        if pipeline.names:
+            self._assign(pipeline, pipeline.names[0], value)
+        else:
+            self._print(value if type(value) is str else go_text(self._own(value)))
+
+    def _control(self, node: Node, dot: object) -> Leave | None:
+        scope = len(self._variables)
+        try:
+            match node:
+                case If() | With():
+                    return self._branches(node, dot)
+                case Range():
+                    return self._range(node, dot)
+                case Invoke():
+                    self._invoke(node, dot)
+                    return None
+                case Leave():
+                    return node
+                case _:
+                    raise AssertionError(f"no control structure: {type(node).__name__}")
+        finally:
+            del self._variables[scope:]
+
+    def _branches(self, node: If | With, dot: object) -> Leave | None:
+        for branch in node.branches:
+            value = self._condition(branch, dot)
+            if _is_true(value):
+                return self._nodes(branch.body, value if isinstance(node, With) else dot)
+        return self._nodes(node.otherwise or (), dot)
+
+    def _condition(self, branch: Branch, dot: object) -> object:
+        condition = branch.condition
+        self._step(condition.position)
+        value = self._top(self.value(condition, dot))
+        if condition.names:
+            self._assign(condition, condition.names[0], value)
+        return value
+
+    def _range(self, node: Range, dot: object) -> Leave | None:
+        over = node.over
+        self._step(over.position)
+        pairs = self._pairs(self._top(self.value(over, dot)), over)
+        scope, is_empty = len(self._variables), True
+        for key, element in pairs:
+            is_empty = False
+            self._step(over.position)
+            if len(over.names) == 2:
+                self._assign(over, over.names[0], key)
+            if over.names:
+                self._assign(over, over.names[-1], element)
+            left = self._nodes(node.body, element)
+            del self._variables[scope:]
+            if left is not None and left.ends:
+                break
+        return self._nodes(node.otherwise or (), dot) if is_empty else None
+
+    def _pairs(self, value: object, over: Pipeline) -> Iterable[tuple[object, object]]:
+        match value:
+            case None:
+                return ()
+            case bool() | str() | float():
+                _fail(f"`range` cannot go through {_kind(value)}", over.position)
+            case int() if len(over.names) == 2:
+                _fail("`range` over a number takes one variable", over.position)
+            case int():
+                return ((index, index) for index in range(value))
+            case Mapping():
+                return [(key, value[key]) for key in sorted(value)]
+            case list() | tuple():
+                return enumerate(value)
+            case _:
+                _fail(f"`range` cannot go through {_kind(value)}", over.position)
+
+    def _invoke(self, node: Invoke, dot: object) -> None:
+        self._step(node.position)
+        body = self._definitions.get(node.name)
+        if body is None:
+            _fail(f"there is no template `{node.name}`; `define` it", node.position)
+        if self._invoked >= MAX_INVOCATIONS:
+            _fail(f"templates invoke each other more than {MAX_INVOCATIONS} deep", node.position)
+        argument = self.value(node.argument, dot) if node.argument is not None else None
+        outer, self._variables = self._variables, [("", argument)]
+        self._invoked += 1
+        self._nodes(body, argument)
+        self._invoked -= 1
+        self._variables = outer
+
+    def _call(self, call: Call, dot: object, piped: tuple[object, ...]) -> object:
+        self._step(call.position)
+        if call.function in _SHORT_CIRCUIT:
+            return self._first_that(call, dot, piped)
+        given = [*(self.value(argument, dot) for argument in call.arguments), *piped]
+        walk = _WALKS.get(call.function)
+        try:
+            if walk is not None:
+                return walk(self, [self._top(value) for value in given])
+            function = FUNCTIONS[call.function].call
+            return function(*(self._own(value) for value in given))
+        except FunctionError as error:
+            # What was read may stand in the function's own words.
+            reason = "it cannot take what it was given" if self.sensitive else str(error)
+            _fail(f"`{call.function}`: {reason}", call.position)
+
+    def _first_that(self, call: Call, dot: object, piped: tuple[object, ...]) -> object:
+        """`and` and `or`, which evaluate no further than they need to."""
+        ends_at = call.function == "or"
+        value: object = None
+        for argument in call.arguments:
+            value = self._top(self.value(argument, dot))
+            if _is_true(value) is ends_at:
+                return value
+        return self._top(piped[0]) if piped else value
+
+    def index(self, given: list[object]) -> object:
+        """Go's `index`, which reads no more than the path that it goes."""
+        value, *keys = given
+        for key in keys:
+            value = self._top(FUNCTIONS["index"].call(value, key))
+        return value
+
+    def dig(self, given: list[object]) -> object:
+        """Sprig's `dig "a" "b" default map`, which reads no more than the path that it goes."""
+        *keys, default, value = given
+        for key in keys:
+            if not isinstance(value, Mapping):
+                raise FunctionError(f"takes maps; what holds `{key}` is {_kind(value)}")
+            if not isinstance(key, str):
+                raise FunctionError(f"takes names of keys; one is {_kind(key)}")
+            if key not in value:
+                return default
+            value = self._top(value[key])
+        return value
+
+    def _variable(self, name: str) -> object:
+        return next(value for known, value in reversed(self._variables) if known == name)
+
+    def _assign(self, pipeline: Pipeline, name: str, value: object) -> None:
+        if not pipeline.assigns:
+            self._variables.append((name, value))
+            return
+        for index in range(len(self._variables) - 1, -1, -1):
+            if self._variables[index][0] == name:
+                self._variables[index] = (name, value)
+                return
+
+    def _walk(
+        self, start: object, path: tuple[str, ...], prefix: str, position: Position
+    ) -> object:
+        value = start if type(start) is not Sensitive else self._top(start)
+        for index, name in enumerate(path):
+            if not isinstance(value, Mapping):
+                before = _dotted(path[:index], prefix) or "."
+                _fail_at(path, prefix, f"`{before}` is {_kind(value)}, not a map", position)
+            if name not in value:
+                is_data = value is self._data
+                parent = "the data" if is_data else f"`{_dotted(path[:index], prefix) or '.'}`"
+                _fail_at(path, prefix, f"{parent} has no `{name}`", position)
+            value = value[name]
+            if type(value) is Sensitive:
+                value = self._top(value)
+        return value
+
+    def _top(self, value: object) -> object:
+        """The value without a mark of its own; those within it stay."""
+        while isinstance(value, Sensitive):
+            self.sensitive = True
+            value = value.value
+        return value
+
+    def _own(self, value: object) -> object:
+        """The value without marks at any depth, as a copy unless the template made it itself."""
+        if isinstance(value, Sensitive):
+            self.sensitive = True
+            return self._own(value.value)
+        if type(value) is dict:
+            return _Map({key: self._own(item) for key, item in value.items()})
+        if type(value) is list or isinstance(value, tuple):
+            return _List(self._own(item) for item in value)
+        return value
+
+    def _print(self, text: str) -> None:
+        self._length += len(text)
+        if self._length > MAX_RENDERED_CHARACTERS:
+            message = f"the rendered text is longer than {MAX_RENDERED_CHARACTERS} characters"
+            raise TemplateError(message, 1, 1)
+        self._parts.append(text)
+
+    def _step(self, position: Position) -> None:
+        self._steps += 1
+        if self._steps > MAX_STEPS:
+            _fail(f"it does not end within {MAX_STEPS} steps", position)
+
+
+_SHORT_CIRCUIT: Final = frozenset(("and", "or"))
+
+_Walk = Callable[[Evaluation, list[object]], object]
+
+
+def _shallow(name: str) -> _Walk:
+    return lambda _, given: FUNCTIONS[name].call(*given)
+
+
+_WALKS: Final[Mapping[str, _Walk]] = {
+    "index": Evaluation.index,
+    "dig": Evaluation.dig,
+    **{name: _shallow(name) for name in ("get", "hasKey", "len", "keys")},
+}
+"""Functions that do not look at everything that lies below what they are given."""
+
+
+def _is_true(value: object) -> bool:
+    """What Go's templates take for true. Written out, since Python's truth differs."""
+    if value is None or value is False:
+        return False
+    if isinstance(value, int | float):
+        return value != 0
+    return not isinstance(value, str | Mapping | list | tuple) or len(value) > 0
+
+
+def _fail(message: str, position: Position) -> NoReturn:
+    raise TemplateError(message, position.line, position.column)
+
+
+def _fail_at(path: tuple[str, ...], prefix: str, reason: str, position: Position) -> NoReturn:
+    _fail(f"`{_dotted(path, prefix)}` leads to nothing: {reason}", position)
+
+
+def _dotted(path: tuple[str, ...], prefix: str) -> str:
+    return prefix + "".join(f".{name}" for name in path)
+
+
+def _kind(value: object) -> str:  # noqa: PLR0911 - a table of cases
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a bool"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case list() | tuple():
+            return "a list"
+        case Mapping():
+            return "a map"
+        case _:
+            return f"a {type(value).__name__}"
