@@ -17,7 +17,7 @@ from apps.config.metadata import Runner, Stack
 from apps.config.plane import Branch, EventRule, InstallConfig, Installer, InstallsLocation
 from apps.config.policies import Policy
 from apps.config.roles import OperationRoles, Permissions, Role
-from apps.config.shape import inner_tables, shape, templates
+from apps.config.shape import degrades, inner_tables, shape, templates
 from apps.config.sources import Source, is_remote
 from apps.config.terraform import PulumiSandbox, SandboxFields, TerraformModule
 from apps.format import is_unfilled
@@ -81,6 +81,8 @@ def missing_in(model: Model, reads_of: ReadsOf = reads_of) -> Iterator[Missing]:
     yield from gaps
     told: set[tuple[str, str]] = set()
     for key, text in templates(model):
+        if degrades(model, key):
+            continue
         for path in _paths(text, reads_of):
             root = ".".join(("", *path[: 3 if path[1] == "install" else 2]))
             if is_unfilled(path) and (key, root) not in told:

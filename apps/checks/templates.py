@@ -10,7 +10,7 @@ from apps.config.base import Model
 from apps.config.components import ComponentFields
 from apps.config.metadata import Stack
 from apps.config.roles import NamedPolicy, Role
-from apps.config.shape import templates
+from apps.config.shape import degrades, templates
 from apps.config.terraform import Sandbox, SandboxFields, TerraformModule
 from apps.entities import Entities
 from apps.findings import Findings
@@ -28,6 +28,8 @@ class _Text:
     key: str
     text: str
     model: Model
+    degrades: bool
+    """What is wrong with it hinders nothing."""
 
 
 def check_templates(
@@ -44,21 +46,30 @@ def check_templates(
         try:
             found = reads_of(one.text)
         except TemplateError as error:
-            findings.error(one.file, one.key, str(error), within=error.line)
-            fits = False
+            _tell(one, str(error), error.line, findings)
+            fits = fits and one.degrades
             continue
         problem_of = _problem_of(one.model)
         for read in found:
             problem = problem_of(read.path, known) if read.required else None
             if problem:
-                findings.error(one.file, one.key, problem, within=read.position.line)
+                _tell(one, problem, read.position.line, findings)
     return fits
+
+
+def _tell(one: _Text, problem: str, line: int, findings: Findings) -> None:
+    if one.degrades:
+        message = f"stays as it is where it is shown: {problem}"
+        findings.warning(one.file, one.key, message, within=line)
+    else:
+        findings.error(one.file, one.key, problem, within=line)
 
 
 def _texts(entities: Entities) -> Iterator[_Text]:
     for located in entities.all():
         for key, text in templates(located.model, located.at):
-            yield _Text(located.file, key, text, located.model)
+            own = key.removeprefix(located.at).removeprefix(".")
+            yield _Text(located.file, key, text, located.model, degrades(located.model, own))
 
 
 def _problem_of(model: Model) -> Callable[[Path, Known], str | None]:

@@ -10,6 +10,7 @@ from apps.config.base import (
     Labels,
     Model,
     Name,
+    Page,
     TemplateMap,
     TemplateName,
     TemplateText,
@@ -160,7 +161,7 @@ class Runbook(Model):
 
     name: Name
     description: str = ""
-    readme: Contents = ""
+    readme: Page = ""
     labels: Labels = Field(default_factory=dict)
     input: list[RunbookInput] = Field(default_factory=list)
     dependencies: list[str] = Field(default_factory=list)

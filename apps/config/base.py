@@ -26,6 +26,7 @@ class Mark(Enum):
 
     TEMPLATE = "rendered for each install; see `apps.templates`"
     REFERENCE = "may refer to a file, which is then read in its place"
+    DEGRADES = "rendered as far as it can be: nothing but people reads it"
 
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,127}$")]
@@ -51,6 +52,9 @@ TemplateName = Annotated[str, StringConstraints(min_length=1), Mark.TEMPLATE]
 
 Contents = Annotated[str, Mark.REFERENCE, Mark.TEMPLATE]
 """Text, or a reference to the file that holds it; rendered for each install."""
+
+Page = Annotated[str, Mark.REFERENCE, Mark.TEMPLATE, Mark.DEGRADES]
+"""A page for people, or a reference to the file that holds it."""
 
 TemplateValues = Annotated[dict[str, JsonValue], Mark.TEMPLATE]
 """Values by name; strings in them, at any depth, are templates."""

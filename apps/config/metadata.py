@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from apps.config.base import Contents, Model, TemplateMap, TemplateName, TemplateValues, Text
+from apps.config.base import Model, Page, TemplateMap, TemplateName, TemplateValues, Text
 
 CloudPlatform = Literal["aws", "azure", "gcp"]
 
@@ -16,7 +16,7 @@ class Metadata(Model):
     """Of the config format."""
     display_name: str = ""
     description: str = ""
-    readme: Contents = ""
+    readme: Page = ""
     """What people read of an install; where a value is not there yet, the rest is shown."""
     label_colors: dict[str, str] = Field(default_factory=dict)
     default_labels: TemplateMap = Field(default_factory=dict)

@@ -63,6 +63,12 @@ def templates(model: Model, at: str = "") -> Iterator[tuple[str, str]]:
                 yield from templates(table, key)
 
 
+def degrades(model: Model, key: str) -> bool:
+    """Whether the template at a key of the model's own is rendered as far as it can be."""
+    slot = shape(type(model)).get(key)
+    return slot is not None and Mark.DEGRADES in slot.marks
+
+
 def strings(value: object, at: str) -> Iterator[tuple[str, str]]:
     """Each string of a TOML value, at any depth, with its path."""
     if isinstance(value, str):

@@ -2,6 +2,7 @@
 
 from app_folder import ACTION, DB, App
 
+from apps.loader import check
 from apps.problems import Problem
 
 
@@ -62,3 +63,12 @@ def test_there_is_an_end_to_them(app: App) -> None:
     lines = "\n".join(f"k{number} = 1" for number in range(5000))
     app.write("metadata.toml", f'version = "v3"\n{lines}\n')
     assert len(app.problems()) == 1000
+
+
+def test_what_is_wrong_in_a_page_for_people_is_a_warning(app: App) -> None:
+    app.write("metadata.toml", 'version = "v2"\nreadme = "./README.md"\n')
+    app.write("README.md", "# {{ .nuon.install.id }}\n\n{{ .nuon.components.nope.outputs.x.* }}\n")
+    problems = check(app.root).problems
+    assert [(one.severity, one.file, one.line) for one in problems if one.severity != "note"] == [
+        ("warning", "README.md", 3)
+    ]
