@@ -1,9 +1,10 @@
 """Cuts a template into text and the tokens of its actions, as Go's text/template does."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from apps.templates.errors import TemplateError
 from apps.templates.tree import Position
@@ -54,13 +55,13 @@ class Kind(Enum):
     CLOSE = "close"
 
 
+_KINDS = {kind.value: kind for kind in Kind}
 _NAMES = frozenset((Kind.FIELD, Kind.VARIABLE, Kind.WORD, Kind.NUMBER))
 """Tokens of which nothing but a delimiter may follow."""
 _DELIMITERS = frozenset(" \t\r\n.,|:)(")
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A piece of a template's text."""
 
     kind: Kind
@@ -81,9 +82,7 @@ class _Lexer:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
-        self._line = 1
-        self._line_start = 0
-        self._counted = 0
+        self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def run(self) -> Iterator[Token]:
         trim = False
@@ -151,7 +150,7 @@ class _Lexer:
         match = _TOKEN.match(self._text, self._at)
         if match is None or match.lastgroup is None:
             raise self._error(_refusal(self._text, self._at), self._at)
-        kind = Kind(match.lastgroup)
+        kind = _KINDS[match.lastgroup]
         token = Token(kind, match.group(), self._position(self._at))
         self._at = match.end()
         if kind in _NAMES and not self._at_delimiter():
@@ -163,17 +162,8 @@ class _Lexer:
         return not following or following in _DELIMITERS or self._text.startswith("}}", self._at)
 
     def _position(self, at: int) -> Position:
-        # Positions are asked for in order, so lines are counted once.
-        if at >= self._counted:
-            newlines = self._text.count("\n", self._counted, at)
-            if newlines:
-                self._line += newlines
-                self._line_start = self._text.rfind("\n", self._counted, at) + 1
-            self._counted = at
-            return Position(self._line, at - self._line_start + 1)
-        return Position(
-            self._text.count("\n", 0, at) + 1, at - (self._text.rfind("\n", 0, at) + 1) + 1
-        )
+        line = bisect_right(self._lines, at)
+        return Position(line, at - self._lines[line - 1] + 1)
 
     def _error(self, message: str, at: int) -> TemplateError:
         position = self._position(at)
