@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 LIBRARY := $(VENV)/.terraform-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup terraform lock clean demo check test fast kill bench
+.PHONY: help setup terraform lock clean demo check test fast goldens kill bench
 
 help: ## List these commands
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -73,6 +73,9 @@ test: setup check $(LIBRARY) ## Everything: the checks, then all tests (needs te
 
 fast: setup ## The tests that start no processes; under a minute
 	$(BIN)/python -m pytest -m "not e2e and not process" -n auto
+
+goldens: setup ## Store what Go's template engine makes of tests/apps/templates/cases (needs go)
+	$(BIN)/python tests/apps/templates/golden_cases.py
 
 kill: setup ## Tell the demo's story under random kill -9, RUNS times (RUNS=3); ends at the first that fails
 	@for run in $$(seq $(RUNS)); do \
