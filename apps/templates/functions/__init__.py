@@ -1,0 +1,58 @@
+"""The functions that templates may call: text/template's own, and those of sprig 3.3.0.
+
+A function gets plain values and gives one; it knows neither data nor sensitivity. It never holds a
+value in its error, gives the same each time, and can make neither much nor take long.
+"""
+
+from collections.abc import Mapping
+
+from apps.templates.errors import FunctionError
+from apps.templates.functions import (
+    builtins,
+    casing,
+    dates,
+    defaults,
+    encoding,
+    float_arithmetic,
+    json_text,
+    lists,
+    maps,
+    numbers,
+    regexes,
+    strings,
+    urls,
+    versions,
+    words,
+)
+from apps.templates.functions.builtins import truth
+from apps.templates.functions.function import Function
+from apps.templates.functions.refused import REFUSED
+from apps.templates.limits import check_text
+
+__all__ = ["FUNCTIONS", "REFUSED", "Function", "truth"]
+
+_MODULES = (
+    builtins, casing, dates, defaults, encoding, float_arithmetic, json_text, lists, maps, numbers,
+    regexes, strings, urls, versions, words,
+)  # fmt: skip
+
+
+def _bounded(function: Function) -> Function:
+    """The function, whose text is not too long, and which ends in no error but its own."""
+
+    def call(*arguments: object) -> object:
+        try:
+            result = function.call(*arguments)
+        except RecursionError:
+            raise FunctionError("a value is nested too deep") from None
+        if isinstance(result, str):
+            check_text(len(result))
+        return result
+
+    return Function(call, function.least, function.most)
+
+
+FUNCTIONS: Mapping[str, Function] = {
+    name: _bounded(function) for module in _MODULES for name, function in module.FUNCTIONS.items()
+}
+"""By name."""

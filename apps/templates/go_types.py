@@ -1,0 +1,169 @@
+"""The types of Go that values of templates have, where Python has none of its own for them.
+
+Go's nil is None, bool is bool, int is int, float64 is float, string is str, `[]interface {}` is
+list, and `map[string]interface {}` is dict. The types here are what some functions give instead,
+which templates can tell apart: `int64` is not accepted where `int` is asked for.
+
+Go's strings are bytes. A byte that is not part of UTF-8 stands in a str as a surrogate, as with
+Python's `surrogateescape`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+
+class Map(dict[str, object]):
+    """A `map[string]interface {}` that a template made: data is a plain dict, and never changed."""
+
+
+class List(list[object]):
+    """An `[]interface {}` that a template made."""
+
+
+class Int64(int):
+    """An `int64`, such as sprig's arithmetic gives."""
+
+
+class Int32(int):
+    """An `int32`: what a character constant is."""
+
+
+class Uint64(int):
+    """A `uint64`, such as the parts of a semantic version."""
+
+
+class Strings(list[str]):
+    """A `[]string`."""
+
+
+class Ints(list[int]):
+    """An `[]int`."""
+
+
+class Lists(list[List]):
+    """A `[][]interface {}`."""
+
+
+class NilList(List):
+    """An `[]interface {}` that is nil: it is empty, and null as JSON."""
+
+
+class NilStrings(Strings):
+    """A `[]string` that is nil."""
+
+
+class StringMap(dict[str, str]):
+    """A `map[string]string`."""
+
+
+class Opaque(ABC):
+    """A value of a type that has methods of its own; it prints as its `str()`, also in JSON."""
+
+    type_name: ClassVar[str]
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+    @abstractmethod
+    def field(self, name: str) -> object:
+        """What a method without arguments gives, as in `(semver "1.2.3").Major`.
+
+        Raises:
+            FunctionError: there is no such method.
+        """
+
+    def json_text(self) -> str:
+        """What stands for it in JSON, as a string."""
+        return str(self)
+
+
+_TYPES: tuple[tuple[type, str, str], ...] = (
+    (bool, "bool", "bool"),
+    (Int64, "int64", "int64"),
+    (Int32, "int32", "int32"),
+    (Uint64, "uint64", "uint64"),
+    (int, "int", "int"),
+    (float, "float64", "float64"),
+    (str, "string", "string"),
+    (Strings, "[]string", "slice"),
+    (Ints, "[]int", "slice"),
+    (Lists, "[][]interface {}", "slice"),
+    (list, "[]interface {}", "slice"),
+    (tuple, "[]interface {}", "slice"),
+    (StringMap, "map[string]string", "map"),
+    (Mapping, "map[string]interface {}", "map"),
+)
+
+
+def type_of(value: object) -> str:
+    """The name of a value's type, as Go's `%T` prints it."""
+    if value is None:
+        return "<nil>"
+    if isinstance(value, Opaque):
+        return value.type_name
+    return next((name for known, name, _ in _TYPES if isinstance(value, known)), "unknown")
+
+
+def kind_of(value: object) -> str:
+    """The kind of a value, as Go's reflection names it."""
+    if value is None:
+        return "invalid"
+    if isinstance(value, Opaque):
+        return value.kind
+    return next((kind for known, _, kind in _TYPES if isinstance(value, known)), "invalid")
+
+
+def is_list(value: object) -> bool:
+    """Whether a value is a slice."""
+    return isinstance(value, list | tuple)
+
+
+def items_of(value: object) -> Sequence[object] | None:
+    """The items of a slice, or None for anything else."""
+    return value if isinstance(value, list | tuple) else None
+
+
+def is_nil(value: object) -> bool:
+    """Whether a value is nil, alone or of its type."""
+    return value is None or isinstance(value, NilList | NilStrings)
+
+
+def is_empty(value: object) -> bool:
+    """Whether a value is the zero value of its type, or has no items."""
+    # Written out, since Python's truth differs for other types.
+    if value is None or value is False:
+        return True
+    if isinstance(value, int | float):
+        return value == 0
+    return isinstance(value, str | Mapping | list | tuple) and len(value) == 0
+
+
+def encoded(text: str) -> bytes:
+    """The bytes of a string of Go."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        # Half a surrogate pair, as JSON can hold it: Go's decoder replaces it.
+        return "".join(_REPLACEMENT if _is_half(char) else char for char in text).encode(
+            "utf-8", "surrogateescape"
+        )
+
+
+def decoded(data: bytes) -> str:
+    """The string of Go that bytes are."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def int64(value: int) -> int:
+    """A number as 64 bits hold it: it wraps."""
+    return (value + 2**63) % 2**64 - 2**63
+
+
+_REPLACEMENT = "\ufffd"
+
+
+def _is_half(char: str) -> bool:
+    # U+DC80 to U+DCFF stand for bytes.
+    return "\ud800" <= char <= "\udfff" and not "\udc80" <= char <= "\udcff"
