@@ -227,6 +227,9 @@ class _Parser:
                 break
             if token.kind is not Kind.PIPE:
                 raise _error(f"unexpected `{token.text}` in {where}", token)
+            self._skip_space()
+            if self._peek().kind is until:
+                continue  # Go takes a `|` at the end for none
             stage = self._command()
             if not isinstance(stage, Call):
                 raise _error("only a function can follow `|`", token)

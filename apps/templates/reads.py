@@ -79,6 +79,7 @@ class _Analysis:
     def __init__(self, definitions: Mapping[str, Nodes]) -> None:
         self._definitions = definitions
         self._invoked: set[tuple[str, _Value]] = set()
+        self._entered: set[str] = set()
         self._probed: set[Path] = set()
         self.variables: dict[str, _Value] = {}
         self.found: dict[Path, Read] = {}
@@ -128,9 +129,15 @@ class _Analysis:
         if key in self._invoked or node.name not in self._definitions:
             return
         self._invoked.add(key)
+        if node.name in self._entered:
+            # It invokes itself with something new each time: all of that counts.
+            self._read(argument, node.position)
+            return
+        self._entered.add(node.name)
         outer, self.variables = self.variables, {"": argument}
         self.nodes(self._definitions[node.name], argument)
         self.variables = outer
+        self._entered.discard(node.name)
 
     def _assign(self, pipeline: Pipeline, value: _Value) -> None:
         for name in pipeline.names:

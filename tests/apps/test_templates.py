@@ -143,7 +143,7 @@ def test_a_path_that_leads_to_nothing_says_where_it_ended(text: str, message: st
         (r'{{ "\q" }} .nuon', "unknown escape"),
         (r'{{ "\xff" }} .nuon', "not UTF-8"),
         ("{{ }} .nuon", "a value is missing"),
-        ("{{ .nuon | }}", "a value is missing"),
+        ("{{ .nuon | | }}", "a value is missing"),
         ("{{ .nuon | 5 }}", "only a function can follow `|`"),
         ("{{ .nuon 5 }}", "only a function can take arguments"),
         ("{{ .nuon) }}", "unexpected `)`"),
