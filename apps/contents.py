@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from apps.addresses import AddressRefused, git_file, https_url, is_git
 from apps.config.base import Mark, Model
 from apps.config.shape import inner_tables, shape
 from apps.config.sources import LOCAL_REFERENCES, MACHINE_REFERENCES, is_reference
+from apps.fetched import Fetched, NotFetched
 from apps.files import FileRefused, Folder
 from apps.findings import Findings
 from apps.keys import below
@@ -14,9 +16,11 @@ from apps.tables import Table
 class Contents:
     """Replaces references in tables by what they refer to."""
 
-    def __init__(self, folder: Folder, findings: Findings) -> None:
+    def __init__(self, folder: Folder, findings: Findings, fetched: Fetched | None = None) -> None:
+        """Look in `folder`, and for what lies elsewhere in what was fetched; tell `findings`."""
         self._folder = folder
         self._findings = findings
+        self._fetched = fetched
 
     def bring_in(
         self, model: type[Model], kind: str, file: str, table: Table, at: str = ""
@@ -50,7 +54,7 @@ class Contents:
             self._findings.error(file, path, message)
             return ""
         if not reference.startswith(LOCAL_REFERENCES):
-            return value
+            return self._remote(value, file, path)
         bases = [base for base in (kind, _ALSO.get(kind)) if base in self._folder.folders]
         try:
             found = self._folder.find(reference, *bases, "", file.rpartition("/")[0])
@@ -64,6 +68,26 @@ class Contents:
             return ""
         self._findings.brought_in(file, path, found)
         return content
+
+    def _remote(self, value: str, file: str, path: str) -> str:
+        """What was fetched for a reference; the reference itself where nothing was fetched yet."""
+        reference = value.strip()
+        try:
+            if is_git(reference):
+                git_file(reference)
+            else:
+                https_url(reference)
+        except AddressRefused as refused:
+            self._findings.error(file, path, str(refused))
+            return ""
+        found = self._fetched.texts.get(reference) if self._fetched else None
+        if found is None:
+            return value
+        if isinstance(found, NotFetched):
+            self._findings.error(file, path, found.message)
+            return ""
+        self._findings.brought_in(file, path, found.name)
+        return found.text
 
 
 _ALSO = {"break_glass": "permissions", "permissions/policies": "permissions"}

@@ -6,10 +6,12 @@ from pathlib import Path
 
 from apps.assembly import app_config, plane_config
 from apps.checks import check_entities
+from apps.checks.module_places import Modules
 from apps.config import AppConfig
 from apps.config.plane import PlaneConfig
 from apps.discovery import read_kinds
 from apps.entities import Entities
+from apps.fetched import Fetched, Wanted, wanted
 from apps.files import MAX_TOML_BYTES, FileRefused, Folder
 from apps.findings import Findings, TooManyProblems
 from apps.paths import Parsed, ReadsOf
@@ -37,6 +39,8 @@ class LoadedApp:
     """The notes for whose sake a build refuses it."""
     plane: PlaneConfig
     """What of it is for the vendor's control plane alone."""
+    wanted: list[Wanted]
+    """What a build has to fetch before it is whole; nothing, once it was read with that."""
 
 
 @dataclass(frozen=True)
@@ -51,22 +55,23 @@ class CheckedApp:
     """How many files the folder has."""
 
 
-def load(folder: Path) -> LoadedApp:
-    """The app config that lies in `folder`, read and checked.
+def load(folder: Path, fetched: Fetched | None = None) -> LoadedApp:
+    """The app config that lies in `folder`, read and checked, with what was `fetched` for it.
 
     Raises:
         ConfigErrors: it cannot be used; with every error, and the warnings after them.
     """
-    checked = check(folder)
+    checked = check(folder, fetched)
     if checked.app is None:
         raise ConfigErrors([one for one in checked.problems if one.severity != "note"])
     return checked.app
 
 
-def check(folder: Path) -> CheckedApp:
+def check(folder: Path, fetched: Fetched | None = None) -> CheckedApp:
     """Everything that is wrong with the app config in `folder`, and the config if it can be used.
 
-    It reads regular files below the folder alone, and ends whatever they hold.
+    It reads regular files below the folder alone (and those of what was fetched), fetches nothing,
+    and ends whatever they hold.
     """
     findings = Findings()
     try:
@@ -75,13 +80,17 @@ def check(folder: Path) -> CheckedApp:
         return CheckedApp(None, [Problem(error.file, "", error.message)], 0)
     entities: Entities | None = None
     refused: set[Place] = set()
+    missing: list[Wanted] = []
     with suppress(TooManyProblems):
         for left_out in opened.refused:
             findings.error(left_out.file, "", left_out.message)
-        entities = read_entities(read_kinds(opened, findings), opened, findings)
+        entities = read_entities(read_kinds(opened, findings), opened, findings, fetched)
         reads_of = Parsed()
-        check_entities(entities, opened, reads_of, findings)
+        check_entities(entities, Modules(opened, fetched), reads_of, findings)
         refused = _tell_what_is_missing(entities, reads_of, findings)
+        missing = wanted(entities) if fetched is None else []
+        for one in missing:
+            findings.note(one.file, one.key, one.note)
     problems = findings.placed(lambda file: _text(opened, file))
     can_be_used = not any(problem.severity == "error" for problem in problems)
     config = app_config(entities) if entities and can_be_used else None
@@ -94,6 +103,7 @@ def check(folder: Path) -> CheckedApp:
         notes=notes,
         unbuildable=[one for one in notes if (one.file, one.key) in refused],
         plane=plane_config(entities),
+        wanted=missing,
     )
     return CheckedApp(app, problems, len(opened.files))
 

@@ -18,6 +18,7 @@ from apps.config.terraform import Sandbox
 from apps.contents import Contents
 from apps.discovery import Kinds, TomlFile
 from apps.entities import Entities, Located
+from apps.fetched import Fetched
 from apps.files import Folder, resolve
 from apps.findings import Findings
 from apps.keys import below
@@ -42,9 +43,11 @@ _HOLDING: dict[str, tuple[str, ...]] = {
 """Whose names a kind's files hold."""
 
 
-def read_entities(kinds: Kinds, folder: Folder, findings: Findings) -> Entities:
-    """The models of all files."""
-    return _Reader(folder, findings).read(kinds)
+def read_entities(
+    kinds: Kinds, folder: Folder, findings: Findings, fetched: Fetched | None = None
+) -> Entities:
+    """The models of all files; references elsewhere become what was fetched, if anything was."""
+    return _Reader(folder, findings, fetched).read(kinds)
 
 
 @dataclass(frozen=True)
@@ -58,10 +61,10 @@ class _Written:
 
 
 class _Reader:
-    def __init__(self, folder: Folder, findings: Findings) -> None:
+    def __init__(self, folder: Folder, findings: Findings, fetched: Fetched | None) -> None:
         self._folder = folder
         self._findings = findings
-        self._contents = Contents(folder, findings)
+        self._contents = Contents(folder, findings, fetched)
         self._entities = Entities()
 
     def read(self, kinds: Kinds) -> Entities:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from apps.config.actions import Action, ActionStep, ActionTrigger, KubernetesContext, Runbook
 from apps.config.app import AppConfig
-from apps.config.base import Mark, Model
+from apps.config.base import Model
 from apps.config.components import ComponentFields, TerraformComponent
 from apps.config.health import Health
 from apps.config.inputs import Secret
@@ -18,7 +18,6 @@ from apps.config.plane import Branch, EventRule, InstallConfig, Installer, Insta
 from apps.config.policies import Policy
 from apps.config.roles import OperationRoles, Permissions, Role
 from apps.config.shape import degrades, inner_tables, shape, templates
-from apps.config.sources import Source, is_remote
 from apps.config.terraform import PulumiSandbox, SandboxFields, TerraformModule
 from apps.format import is_unfilled
 from apps.keys import joined
@@ -97,8 +96,6 @@ def _in_tables(model: Model) -> Iterator[Missing]:
                 yield Missing(one.key, one.message(model), one.refused_at, one.alone, one.once)
     for name, slot in shape(type(model)).items():
         value = getattr(model, name)
-        if Mark.REFERENCE in slot.marks and isinstance(value, str) and is_remote(value):
-            yield Missing(name, f"loads; fetching `{value.strip()}` is not there yet", "build")
         if slot.inner is not None:
             for at, inner in inner_tables(value, slot, name):
                 for missing in _in_tables(inner):
@@ -174,14 +171,6 @@ _ENTITIES: Final[dict[type[Model], Iterable[_Gap]]] = {
     ),
     TerraformModule: (_key("drift_schedule", "looking for drift", "never"),),
     PulumiSandbox: (_key("type", "making a sandbox with Pulumi", "build"),),
-    Source: (
-        _Gap(
-            "repo",
-            lambda source: f"loads; fetching from `{source.repo}` is not there yet",
-            "build",
-            lambda source: not source.is_local,
-        ),
-    ),
     Health: (
         _Gap("", _says("watching health is not there yet"), "never", lambda h: not h.block_deploy),
         _key("block_deploy", "waiting for health", "deploy"),
@@ -199,7 +188,13 @@ _ENTITIES: Final[dict[type[Model], Iterable[_Gap]]] = {
             "public_repo",
             _says("running a command within a repository is not there yet"),
             "deploy",
-            lambda step: step.public_repo is not None and step.public_repo.is_local,
+            lambda step: step.public_repo is not None,
+        ),
+        _Gap(
+            "connected_repo",
+            _says("running a command within a repository is not there yet"),
+            "deploy",
+            lambda step: step.connected_repo is not None,
         ),
     ),
     Action: (

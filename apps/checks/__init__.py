@@ -2,6 +2,7 @@
 
 from typing import cast
 
+from apps.checks.module_places import Modules
 from apps.checks.modules import check_modules
 from apps.checks.names import check_names
 from apps.checks.rules import told_of
@@ -10,7 +11,6 @@ from apps.config import AppConfig, Component
 from apps.config.components import ComponentFields
 from apps.config.metadata import Metadata
 from apps.entities import Entities
-from apps.files import Folder
 from apps.findings import Findings
 from apps.graph import CycleError, Graph
 from apps.paths import ReadsOf
@@ -19,7 +19,7 @@ __all__ = ["check_entities"]
 
 
 def check_entities(
-    entities: Entities, folder: Folder, reads_of: ReadsOf, findings: Findings
+    entities: Entities, modules: Modules, reads_of: ReadsOf, findings: Findings
 ) -> None:
     """Adds a problem for everything that does not fit together."""
     for located in entities.all():
@@ -30,8 +30,8 @@ def check_entities(
             else:
                 findings.error(located.file, seen.key, seen.message, within=seen.within)
     check_names(entities, findings)
-    modules = check_modules(entities, folder, findings)
-    if check_templates(entities, modules, reads_of, findings):
+    declared = check_modules(entities, modules, findings)
+    if check_templates(entities, declared, reads_of, findings):
         _check_circles(entities, reads_of, findings)
 
 

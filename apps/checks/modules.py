@@ -1,20 +1,17 @@
-"""Terraform modules of the config itself: what they declare, against what the config gives them."""
+"""Terraform modules: what they declare, against what the config gives them."""
 
-from collections.abc import Mapping
-from pathlib import Path
-
+from apps.addresses import checked_directory
+from apps.checks.module_places import Declared, Modules, source_key
 from apps.config.metadata import Runner
+from apps.config.sources import Source
 from apps.config.terraform import TerraformModule
 from apps.entities import Entities, Located
-from apps.files import Folder, resolve
+from apps.fetched import NotFetched, Tree
+from apps.files import resolve
 from apps.findings import Findings
 from apps.spelling import did_you_mean
 from apps.terraform_modules import DeclaredModule, ModuleError, read_module
 from apps.terraform_versions import is_too_old, requirement_problem
-
-Modules = Mapping[str, DeclaredModule]
-"""What was read of the modules, by their directory."""
-
 
 _CLOUDS = {
     "hashicorp/aws": "aws", "hashicorp/google": "gcp", "hashicorp/google-beta": "gcp",
@@ -23,51 +20,53 @@ _CLOUDS = {
 """Providers of which a module needs that of its cloud."""
 
 
-def check_modules(entities: Entities, folder: Folder, findings: Findings) -> Modules:
+def check_modules(entities: Entities, modules: Modules, findings: Findings) -> Declared:
     """Adds a problem for each module that cannot be deployed, or that is given wrong variables."""
-    parts = [
-        part
-        for part in entities.of(TerraformModule)
-        if part.model.has_source and part.model.source.is_local
-    ]
-    known = [part for part in parts if part.model.source.directory in folder.folders]
-    modules = _read_modules(known, folder.root, findings)
+    known: list[tuple[Located[TerraformModule], Tree]] = []
+    for part in entities.of(TerraformModule):
+        found = modules.find(part.model.source) if part.model.has_source else None
+        if isinstance(found, NotFetched):
+            findings.error(part.file, part.key(source_key(part), found.key), found.message)
+        elif found is not None:
+            known.append((part, found))
+    declared = _read_modules(known, findings)
     runner = entities.one(Runner)
-    for part in known:
-        module = modules.get(part.model.source.directory)
+    for part, tree in known:
+        module = declared.get(part.model.source.place)
         if module is not None:
-            _check_variables(part, module, findings)
-            _check_version(part, module, findings)
+            _check_variables(part, module, tree, findings)
+            _check_version(part, module, tree, findings)
             if runner is not None:
                 _check_cloud(part, module, runner.model.cloud_platform, findings)
-    return modules
+    return declared
 
 
 def _read_modules(
-    parts: list[Located[TerraformModule]], root: Path, findings: Findings
-) -> dict[str, DeclaredModule]:
-    """The module of each directory; those that cannot be read are told once and left out."""
-    found: dict[str, DeclaredModule] = {}
-    directories = {part.model.source.directory: part for part in reversed(parts)}
-    for directory, part in sorted(directories.items()):
+    parts: list[tuple[Located[TerraformModule], Tree]], findings: Findings
+) -> dict[Source, DeclaredModule]:
+    """The module of each place; those that cannot be read are told once and left out."""
+    found: dict[Source, DeclaredModule] = {}
+    places = {part.model.source.place: (part, tree) for part, tree in reversed(parts)}
+    for place, (part, tree) in sorted(places.items(), key=lambda item: item[1][1].name):
         try:
-            module = read_module(root / directory)
+            module = read_module(tree.folder)
         except ModuleError as error:
             if error.file == ".":
-                message = f"`{directory}` {error.message}"
-                findings.error(part.file, part.key(_source_key(part), "directory"), message)
+                message = f"`{tree.name}` {error.message}"
+                findings.error(part.file, part.key(source_key(part), "directory"), message)
             else:
-                findings.error(f"{directory}/{error.file}", "", error.message, error.line)
+                findings.error(tree.file(error.file), "", error.message, error.line)
             continue
-        found[directory] = module
-        _check_module(directory, module, findings)
+        found[place] = module
+        _check_module(place, tree, module, findings)
     return found
 
 
-def _check_module(directory: str, module: DeclaredModule, findings: Findings) -> None:
+def _check_module(place: Source, tree: Tree, module: DeclaredModule, findings: Findings) -> None:
+    directory = place.directory if place.is_local else checked_directory(place.directory)
     if module.cloud_block is not None:
         findings.error(
-            f"{directory}/{module.cloud_block}", "terraform.cloud",
+            tree.file(module.cloud_block), "terraform.cloud",
             "a `cloud` block is not supported: the state lies in the install's own store; remove "
             "the block",
         )  # fmt: skip
@@ -75,19 +74,19 @@ def _check_module(directory: str, module: DeclaredModule, findings: Findings) ->
         if not source.startswith(("./", "../")):
             continue
         path = resolve(directory, source)
-        if path is None or not f"{path}/".startswith(f"{directory}/"):
+        if path is None or (directory and not f"{path}/".startswith(f"{directory}/")):
             findings.error(
-                directory, f"module.{name}.source",
-                f"`{source}` leads out of `{directory}`, and a release holds that folder alone; "
+                tree.name, f"module.{name}.source",
+                f"`{source}` leads out of `{tree.name}`, and a release holds that folder alone; "
                 "move the module into it",
             )  # fmt: skip
 
 
 def _check_variables(
-    part: Located[TerraformModule], module: DeclaredModule, findings: Findings
+    part: Located[TerraformModule], module: DeclaredModule, tree: Tree, findings: Findings
 ) -> None:
     model, declared = part.model, module.variables
-    where = f"the module in `{model.source.directory}`"
+    where = f"the module in `{tree.name}`"
     for name in model.vars:
         if name not in declared:
             message = f"{where} declares no variable `{name}`{did_you_mean(name, declared)}"
@@ -102,11 +101,11 @@ def _check_variables(
 
 
 def _check_version(
-    part: Located[TerraformModule], module: DeclaredModule, findings: Findings
+    part: Located[TerraformModule], module: DeclaredModule, tree: Tree, findings: Findings
 ) -> None:
     version, key = part.model.terraform_version, part.key("terraform_version")
     for file, requirement in module.required_versions:
-        wants = f"required_version `{requirement}` in {part.model.source.directory}/{file}"
+        wants = f"required_version `{requirement}` in {tree.file(file)}"
         problem = requirement_problem(version, requirement)
         if problem:
             findings.error(part.file, key, f"`{version}` contradicts {wants}: {problem}")
@@ -121,8 +120,4 @@ def _check_cloud(
     if others and cloud not in others.values():
         needed = ", ".join(f"`{name}`" for name in others)
         message = f"the module needs the provider {needed}, and the runner is on {cloud}"
-        findings.warning(part.file, part.key(_source_key(part), "directory"), message)
-
-
-def _source_key(part: Located[TerraformModule]) -> str:
-    return "public_repo" if part.model.public_repo else "connected_repo"
+        findings.warning(part.file, part.key(source_key(part), "directory"), message)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from apps.addresses import AddressRefused, checked_directory, checked_ref, repository_url
 from apps.checks.told import Told, exactly_one
 from apps.config.actions import Action, ActionStep, ActionTrigger, Runbook, RunbookStep
 from apps.config.base import Model
@@ -61,8 +62,21 @@ def _rule(
 
 @_rule(Source)
 def _source(source: Source) -> Iterator[Told]:
-    if not source.is_local and not source.branch:
+    if source.is_local:
+        return
+    try:
+        repository_url(source.repo)
+    except AddressRefused as refused:
+        yield Told("repo", str(refused))
+        return
+    if not source.branch:
         yield Told("branch", f"is required: which branch of `{source.repo}`")
+    for key, check in (("branch", checked_ref), ("directory", checked_directory)):
+        value = getattr(source, key)
+        try:
+            check(value or "main")
+        except AddressRefused as refused:
+            yield Told(key, str(refused))
 
 
 def _one_source(model: Any, *more: str, or_none: bool = False) -> Iterator[Told]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from apps.checks.modules import Modules
+from apps.checks.module_places import Declared
 from apps.config.actions import Runbook
 from apps.config.base import Model
 from apps.config.components import ComponentFields
@@ -33,7 +33,7 @@ class _Text:
 
 
 def check_templates(
-    entities: Entities, modules: Modules, reads_of: ReadsOf, findings: Findings
+    entities: Entities, modules: Declared, reads_of: ReadsOf, findings: Findings
 ) -> bool:
     """Adds a problem for each template that cannot be read, or reads what will not be there.
 
@@ -108,11 +108,11 @@ def _stack_reference_problem(path: Path, known: Known) -> str | None:
     )
 
 
-def _known(entities: Entities, modules: Modules) -> Known:
+def _known(entities: Entities, modules: Declared) -> Known:
     outputs: dict[str, frozenset[str]] = {}
     for part in entities.of(TerraformModule):
-        module = modules.get(part.model.source.directory) if part.model.has_source else None
-        if module is None or not part.model.source.is_local:
+        module = modules.get(part.model.source.place) if part.model.has_source else None
+        if module is None:
             continue
         for name in _names(part.model):
             outputs[name] = frozenset(module.outputs)

@@ -37,6 +37,11 @@ class Source(Model):
         """Whether it is a folder of the config itself."""
         return self.repo == "."
 
+    @property
+    def place(self) -> "Source":
+        """Equal for what is the same folder: one of the config itself has no branch."""
+        return self.model_copy(update={"branch": None}) if self.is_local else self
+
 
 class HelmRepository(Model):
     """A chart in a repository of charts."""
