@@ -157,7 +157,7 @@ def _below(directory: PurePosixPath, entries: list[_Entry]) -> Iterator[_Entry]:
     for entry in entries:
         if entry.path.is_relative_to(directory):
             path = entry.path.relative_to(directory)
-            if not any(map(_is_left_out, path.parts)):
+            if not any(map(is_left_out, path.parts)):
                 yield replace(entry, path=path)
 
 
@@ -165,9 +165,9 @@ def _files(folder: Path, below: PurePosixPath) -> Iterator[PurePosixPath]:
     with os.scandir(folder) as entries:
         for entry in entries:
             path = below / entry.name
-            if _is_left_out(entry.name):
+            if is_left_out(entry.name):
                 continue
-            if (reason := _name_problem(entry.name)) is not None:
+            if (reason := name_problem(entry.name)) is not None:
                 raise ArchiveRefused(f"{str(path)!r} in {folder}: {reason}; rename it")
             mode = entry.stat(follow_symlinks=False).st_mode
             if stat.S_ISDIR(mode):
@@ -181,7 +181,8 @@ def _files(folder: Path, below: PurePosixPath) -> Iterator[PurePosixPath]:
                 )
 
 
-def _is_left_out(name: str) -> bool:
+def is_left_out(name: str) -> bool:
+    """Whether a file or folder of that name is never packed."""
     return any(fnmatchcase(name, pattern) for pattern in _LEFT_OUT)
 
 
@@ -229,7 +230,7 @@ def _checked_path(info: zipfile.ZipInfo) -> PurePosixPath:
     name = info.filename
     mode = info.external_attr >> 16
     parts = name.removesuffix("/").split("/")
-    problem = next((p for p in map(_name_problem, parts) if p is not None), None)
+    problem = next((p for p in map(name_problem, parts) if p is not None), None)
     if problem is None and len(name.encode()) > _MAX_NAME_BYTES:
         problem = f"the name has more than {_MAX_NAME_BYTES} bytes"
     if problem is None and info.flag_bits & _ENCRYPTED:
@@ -244,7 +245,7 @@ def _checked_path(info: zipfile.ZipInfo) -> PurePosixPath:
     return PurePosixPath(*parts)
 
 
-def _name_problem(part: str) -> str | None:
+def name_problem(part: str) -> str | None:
     """What is wrong with one part of a path, if anything."""
     if part in ("", ".", ".."):
         return "the path is absolute, or has an empty, . or .. part"

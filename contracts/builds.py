@@ -34,6 +34,23 @@ class Blob(Message):
     size: int
 
 
+class FetchedSource(Message):
+    """What a release was made of that does not lie in the config's own folder."""
+
+    url: str
+    """Of a git repository, or of a file on the web; without credentials and query."""
+    ref: str = ""
+    """The branch, tag or commit that the config names; empty on the web."""
+    commit: str = ""
+    """What that was when the release was built."""
+    directory: str = ""
+    """The folder or file of the repository; empty for all of it."""
+    digest: str = ""
+    """Of a single file: what its content has."""
+    used_by: list[str] = Field(default_factory=list)
+    """The files of the config that name it."""
+
+
 class CheckSource(Message):
     """The input of `build.check`."""
 
@@ -50,7 +67,10 @@ class CheckedSource(Message):
     """There is a sandbox to be packed, too."""
     warnings: list[str] = Field(default_factory=list)
     packed: dict[PartName, Blob] = Field(default_factory=dict)
-    """Parts that were packed from this very source before, and whose artifacts are there still."""
+    """Parts whose artifacts are there: they were packed from this very source before, or their
+    modules lie elsewhere, and were fetched, checked and packed with the rest."""
+    fetched: list[FetchedSource] = Field(default_factory=list)
+    """What the config names elsewhere, as it was fetched."""
 
 
 class PackComponent(Message):
@@ -96,8 +116,11 @@ class BuildResult(Message):
     reused: bool
     """The very same release existed: nothing was built."""
     warnings: list[str] = Field(default_factory=list)
+    fetched: list[FetchedSource] = Field(default_factory=list)
+    """What it was made of that does not lie in the config's own folder."""
 
 
-CHECK = Activity("build.check", CheckSource, CheckedSource, timedelta(minutes=10))
+CHECK = Activity("build.check", CheckSource, CheckedSource, timedelta(hours=2))
+"""It fetches, too: from repositories of any size, over networks of any speed."""
 PACK = Activity("build.pack", PackComponent, PackedComponent, timedelta(hours=1))
 ASSEMBLE = Activity("build.assemble", AssembleRelease, AssembledRelease, timedelta(minutes=10))

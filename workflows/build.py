@@ -66,4 +66,5 @@ class Build:
             sandbox=sandbox.digest if sandbox else None,
             reused=release.reused,
             warnings=checked.warnings,
+            fetched=checked.fetched,
         )

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from temporalio import activity
 
+from activities.build.fetched_parts import FetchedParts, Fetching
 from activities.build.newest import Newest
 from activities.build.sources import Sources
 from activities.heartbeats import heartbeating
@@ -15,6 +16,7 @@ from activities.releases.graph import release_graph
 from activities.releases.reading import CONFIG_LIMIT_BYTES, read_config
 from apps.config import AppConfig
 from apps.frozen import freeze
+from apps.loader import LoadedApp
 from apps.parts import SANDBOX, part_named, part_shown
 from apps.release import (
     CONFIG_ARTIFACT_TYPE,
@@ -35,6 +37,7 @@ from contracts.builds import (
     Blob,
     CheckedSource,
     CheckSource,
+    FetchedSource,
     PackComponent,
     PackedComponent,
     app_repository,
@@ -58,12 +61,21 @@ class BuildActivities:
         """Read sources from and push to `registry`; `data` is the worker's own folder."""
         self._registry = registry
         self._sources = Sources(registry, data)
+        self._fetching = Fetching(registry, self._sources, data)
         self._packed: Newest[PackComponent, Descriptor] = Newest(_REMEMBERED)
 
     @activity.defn(name=builds.CHECK.name)
     async def check(self, request: CheckSource) -> CheckedSource:
         """Check the source, freeze its config, and push that to the app's repository."""
-        return await _in_thread(lambda: self._check(request), f"checks {request.source}")
+        async with heartbeating() as say:
+            say(f"checks {request.source}")
+            loaded = await asyncio.to_thread(self._sources.loaded, request.source)
+            _require_buildable(loaded)
+            fetched = FetchedParts(loaded, {})
+            if loaded.wanted:
+                fetched = await self._fetching.parts(request, loaded.wanted, say)
+                say(f"checks and packs what was fetched for {request.source}")
+            return await asyncio.to_thread(self._check, request, fetched)
 
     @activity.defn(name=builds.PACK.name)
     async def pack(self, request: PackComponent) -> PackedComponent:
@@ -76,12 +88,8 @@ class BuildActivities:
         """Push the index that names the config and the artifact of each part."""
         return await _in_thread(lambda: self._assemble(request), "assembles the release")
 
-    def _check(self, request: CheckSource) -> CheckedSource:
-        loaded = self._sources.loaded(request.source)
-        if loaded.unbuildable:
-            notes = "\n".join(str(note) for note in loaded.unbuildable)
-            raise BadConfig(f"the app config is right, and cannot be built yet:\n{notes}")
-        config = loaded.config
+    def _check(self, request: CheckSource, fetched: FetchedParts) -> CheckedSource:
+        loaded, config = fetched.loaded, fetched.loaded.config
         frozen = freeze(config)
         if len(frozen) > CONFIG_LIMIT_BYTES:
             raise BadConfig(
@@ -99,13 +107,14 @@ class BuildActivities:
                 CONFIG_MEDIA_TYPE,
                 frozen,
             )
-            packed = self._known_parts(request, manifest, _parts(config))
+            packed = self._known_parts(request, manifest, _parts(config), fetched.artifacts)
         return CheckedSource(
             config=_blob(manifest),
             components=[component.name for component in config.components],
             sandbox=config.sandbox is not None,
             warnings=[str(problem) for problem in (*loaded.warnings, *loaded.notes)],
             packed={part: _blob(artifact) for part, artifact in packed.items()},
+            fetched=[FetchedSource(**one.model_dump()) for one in config.fetched],
         )
 
     def _pack(self, request: PackComponent) -> PackedComponent:
@@ -124,14 +133,19 @@ class BuildActivities:
         return PackedComponent(component=request.component, artifact=_blob(manifest), reused=reused)
 
     def _known_parts(
-        self, request: CheckSource, config: Descriptor, parts: list[str]
+        self,
+        request: CheckSource,
+        config: Descriptor,
+        parts: list[str],
+        fetched: Mapping[str, Descriptor],
     ) -> dict[str, Descriptor]:
-        """The parts whose artifacts are remembered, and still there."""
+        """The parts whose artifacts are there: those that were fetched, and those remembered."""
         asked = {
             part: PackComponent(app=request.app, source=request.source, component=part)
             for part in parts
+            if part not in fetched
         }
-        found = {part: self._packed.find(one) for part, one in asked.items()}
+        found = {part: self._packed.find(one) for part, one in asked.items()} | dict(fetched)
         all_found = {part: artifact for part, artifact in found.items() if artifact is not None}
         if len(all_found) == len(parts):
             # Where the release is, its parts are: that is one question instead of one for each.
@@ -139,7 +153,11 @@ class BuildActivities:
             if self._registry.has_manifest(app_repository(request.app), release):
                 return all_found
         still_there = {part: self._known(one) for part, one in asked.items()}
-        return {part: artifact for part, artifact in still_there.items() if artifact is not None}
+        return {
+            part: artifact
+            for part, artifact in (still_there | dict(fetched)).items()
+            if artifact is not None
+        }
 
     def _known(self, request: PackComponent) -> Descriptor | None:
         found = self._packed.find(request)
@@ -152,6 +170,8 @@ class BuildActivities:
         module = self._sources.loaded(request.source).config.module(request.component)
         if module is None:
             raise BadInput(f"source {request.source} has no {part}")
+        if not module.source.is_local:
+            raise BadInput(f"{part} lies elsewhere, and is fetched and packed by build.check")
         directory = PurePosixPath(module.source.directory)
         if directory.is_absolute() or ".." in directory.parts:
             raise BadConfig(f"{part}: {directory} is not within the config folder")
@@ -179,6 +199,12 @@ class BuildActivities:
                 f"the config of app {request.app} has the parts {_shown(expected)}, and the "
                 f"release was to be assembled of {_shown(given)}"
             )
+
+
+def _require_buildable(loaded: LoadedApp) -> None:
+    if loaded.unbuildable:
+        notes = "\n".join(str(note) for note in loaded.unbuildable)
+        raise BadConfig(f"the app config is right, and cannot be built yet:\n{notes}")
 
 
 async def _in_thread(work: Callable[[], R], doing: str) -> R:

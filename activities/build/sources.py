@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 
 from activities.build.newest import Newest
 from activities.releases.failures import told
+from apps.fetched import Fetched
 from apps.loader import LoadedApp, load
 from apps.problems import ConfigErrors
 from apps.release import MODULE_MEDIA_TYPE, SOURCE_ARTIFACT_TYPE
@@ -52,6 +53,15 @@ class Sources:
                 self._loaded.keep(digest, found)
             return found
 
+    def whole(self, digest: str, fetched: Fetched) -> LoadedApp:
+        """The source's config, checked as a whole with what was fetched for it.
+
+        Raises:
+            As `loaded`; and BadConfig where something could not be fetched by the config's fault.
+        """
+        with self._loading:
+            return self._load(digest, fetched)
+
     def pack(self, digest: str, directory: PurePosixPath) -> bytes:
         """A folder of the source as an archive of its own.
 
@@ -62,13 +72,13 @@ class Sources:
         with told(f"source {digest}", _missing(digest)):
             return pack_from(self._archive(digest), directory)
 
-    def _load(self, digest: str) -> LoadedApp:
+    def _load(self, digest: str, fetched: Fetched | None = None) -> LoadedApp:
         make_private_folder(self._unpacked)
         with tempfile.TemporaryDirectory(dir=self._unpacked) as name:
             folder = Path(name) / "source"
             with told(f"source {digest}", _missing(digest)):
                 unpack(self._archive(digest), folder, durable=False)
-            return _checked(folder, digest)
+            return _checked(folder, digest, fetched)
 
     def _archive(self, digest: str) -> Path:
         manifest = self._cache.get_manifest(SOURCES_REPOSITORY, digest)
@@ -80,9 +90,9 @@ def _missing(digest: str) -> str:
     return f"source {digest} is not there; run `exclave upload DIR` first, and use what it prints"
 
 
-def _checked(folder: Path, digest: str) -> LoadedApp:
+def _checked(folder: Path, digest: str, fetched: Fetched | None) -> LoadedApp:
     try:
-        return load(folder)
+        return load(folder, fetched)
     except ConfigErrors as error:
         problems = [str(problem) for problem in error.problems]
         count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"

@@ -38,7 +38,7 @@ from apps.config.roles import (
     Role,
     RolePolicy,
 )
-from apps.config.sources import Source
+from apps.config.sources import FetchedSource, Source
 from apps.config.terraform import PulumiSandbox, Sandbox, TerraformModule, VarFile
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "Component",
     "ContainerImage",
     "DockerBuild",
+    "FetchedSource",
     "HelmChart",
     "Input",
     "InputGroup",

@@ -11,6 +11,7 @@ from apps.config.inputs import Input, InputGroup, Secret
 from apps.config.metadata import Metadata, Runner, Stack
 from apps.config.policies import Policy
 from apps.config.roles import OperationRoles, Permissions, Role
+from apps.config.sources import FetchedSource
 from apps.config.terraform import PulumiSandbox, Sandbox, TerraformModule
 from apps.parts import SANDBOX
 
@@ -36,6 +37,8 @@ class AppConfig(Model):
     policies: list[Policy] = Field(default_factory=list)
     runbooks: list[Runbook] = Field(default_factory=list)
     kubernetes_contexts: list[KubernetesContext] = Field(default_factory=list)
+    fetched: list[FetchedSource] = Field(default_factory=list)
+    """What the release was made of that lies elsewhere; the loader knows of none."""
 
     def component(self, name: str) -> Component | None:
         """The component of that name, if there is one."""

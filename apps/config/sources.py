@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from pydantic import Field
+
 from apps.config.base import Model, Text
 
 LOCAL_REFERENCES: Final = ("./", "../")
@@ -41,6 +43,23 @@ class Source(Model):
     def place(self) -> "Source":
         """Equal for what is the same folder: one of the config itself has no branch."""
         return self.model_copy(update={"branch": None}) if self.is_local else self
+
+
+class FetchedSource(Model):
+    """What a release was made of that does not lie in the config's own folder."""
+
+    url: Text
+    """Of a git repository, or of a file on the web; without credentials and query."""
+    ref: str = ""
+    """The branch, tag or commit that the config names."""
+    commit: str = ""
+    """What that was when the release was built."""
+    directory: str = ""
+    """The folder or file of the repository; empty for all of it."""
+    digest: str = ""
+    """Of a single file: what its content has."""
+    used_by: list[str] = Field(default_factory=list)
+    """The files of the config that name it."""
 
 
 class HelmRepository(Model):

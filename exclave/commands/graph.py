@@ -123,6 +123,10 @@ def _digests(config: AppConfig, folder: Path) -> dict[str, str]:
         module = config.module(part)
         if module is None:
             raise AssertionError("the parts are the config's own")
+        if not module.source.is_local:
+            # What lies elsewhere is not looked at; which part of it is meant stands in the config.
+            found[part] = module.source.model_dump_json()
+            continue
         try:
             found[part] = digest_of(pack(folder / module.source.directory))
         except ArchiveRefused as error:

@@ -19,7 +19,16 @@ def show_result(lines: Lines, end: End) -> None:
     elif "reused" in result:
         if result["reused"]:
             lines("Nothing was built: this very release was there.")
+        for one in result.get("fetched", ()):
+            lines(plain(f"  {_fetched(one)}"))
         answer(result["release"])
+
+
+def _fetched(one: dict[str, Any]) -> str:
+    """What was fetched for a release, as what it was."""
+    at = f" {one['directory']}" if one["directory"] else ""
+    what = f" {one['ref']} = {one['commit'][:12]}" if one["commit"] else f" {one['digest'][:19]}"
+    return f"fetched {one['url']}{at}{what}"
 
 
 def _step_lines(step: dict[str, Any]) -> Iterator[str]:

@@ -1,0 +1,49 @@
+"""What git's failures mean. It ends with one status for all of them, so its words must tell."""
+
+import re
+from enum import Enum
+from typing import Final
+
+
+class Meaning(Enum):
+    """Who can mend a failure of git."""
+
+    PASSING = "the address does not answer now"
+    REFUSED = "the credentials are missing, or not accepted"
+    MISSING = "there is no such repository"
+    NO_SUCH_COMMIT = "the server does not give a commit of that id"
+    UNKNOWN = "git says what it is"
+
+
+_MEANINGS: Final = (
+    (
+        Meaning.NO_SUCH_COMMIT,
+        r"not our ref|unadvertised object|couldn't find remote ref|no such remote ref",
+    ),
+    (
+        Meaning.REFUSED,
+        r"Authentication failed|could not read (Username|Password)|terminal prompts disabled"
+        r"|Permission denied \(|Host key verification failed|returned error: 40[137]|HTTP Basic"
+        r"|Invalid username or (password|token)|askpass|access denied",
+    ),
+    (
+        Meaning.MISSING,
+        r"[Rr]epository '?.*'? ?not found|does not appear to be a git repository"
+        r"|returned error: 4(04|10)|repository .* does not exist|ERROR: Repository not found"
+        r"|does not exist",
+    ),
+    (
+        Meaning.PASSING,
+        r"Could not resolve (host|proxy|hostname)|Temporary failure in name resolution|[Cc]ould not"
+        r" connect|Couldn't connect|Failed to connect|Connection (refused|reset|timed out|closed)"
+        r"|Operation timed out|timed out|Network is unreachable|No route to host|early EOF"
+        r"|RPC failed|hung up unexpectedly|unexpected disconnect|returned error: (5\d\d|408|429)"
+        r"|SSL_ERROR_SYSCALL|SSL connection timeout|gnutls_handshake|Recv failure|Send failure"
+        r"|Empty reply from server|Broken pipe|Could not read from remote repository",
+    ),
+)
+
+
+def meaning(said: str) -> Meaning:
+    """What git's last lines mean."""
+    return next((found for found, words in _MEANINGS if re.search(words, said)), Meaning.UNKNOWN)
