@@ -55,6 +55,11 @@ class Findings:
         """Lets problems within the string of a key be told of the file that it was read from."""
         self._sources[file, key] = source
 
+    @property
+    def has_errors(self) -> bool:
+        """Whether there is a problem that must be mended."""
+        return any(found.problem.severity == "error" for found in self._found)
+
     def tells_of(self, file: str) -> bool:
         """Whether there is a problem with the file."""
         return any(found.problem.file == file for found in self._found)

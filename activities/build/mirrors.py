@@ -106,16 +106,21 @@ class Mirror:
             SourceRefused: the repository or the commit is not there, or it is too large.
             Unreachable, CredentialsRefused, EngineFailed, ToolMissing: as they say.
         """
-        await self._prepare()
-        if await self._has(commit):
-            return
-        try:
-            await self._fetch(commit, ref)
-        except (GitFailed, TooLarge) as error:
-            if isinstance(error, TooLarge):
-                await asyncio.to_thread(shutil.rmtree, self._path)
-                self._ready = False
-            raise _failure(self._url, error) from None
+        for is_anew in (False, True):
+            await self._prepare()
+            if await self._has(commit):
+                return
+            try:
+                await self._fetch(commit, ref)
+                return
+            except TooLarge as error:
+                await self.discard()
+                raise _failure(self._url, error) from None
+            except GitFailed as error:
+                if is_anew or meaning(error.said) is not Meaning.UNKNOWN:
+                    raise _failure(self._url, error) from None
+                # It may be what is kept here that is damaged.
+                await self.discard()
 
     async def export(self, commit: str, directory: str, destination: Path) -> None:
         """Write the files of a folder of a commit that was brought.
@@ -123,8 +128,8 @@ class Mirror:
         Raises:
             SourceRefused: there is no such folder, or something in it cannot be packed.
         """
-        tree = f"{commit}:{directory}" if directory else f"{commit}^{{tree}}"
-        if not await self._answers("rev-parse", "--quiet", "--verify", f"{tree}^{{tree}}"):
+        tree = f"{commit}:{directory}"
+        if not await self._is_folder(tree):
             raise SourceRefused("directory", await self._no_folder(commit, directory))
         entries = parse_tree(await self._read("ls-tree", "-r", "-z", "-l", tree))
         await self._write(entries, destination)
@@ -208,6 +213,14 @@ class Mirror:
             problem = await asyncio.to_thread(write_files, entries, objects, destination)
         if problem:
             raise SourceRefused("directory", problem)
+
+    async def _is_folder(self, tree: str) -> bool:
+        try:
+            return await self._read("cat-file", "-t", tree) == b"tree\n"
+        except GitFailed as error:
+            if "does not exist in" in error.said:
+                return False
+            raise
 
     async def _no_folder(self, commit: str, directory: str) -> str:
         names = await self._names("-r", "-d", commit)

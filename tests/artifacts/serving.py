@@ -4,24 +4,73 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
 
 import uvicorn
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate of this machine's own, which nobody trusts who is not told to."""
+
+    file: Path
+    key: Path
+
+
+def make_certificate(folder: Path) -> Certificate:
+    """A certificate for 127.0.0.1, written into a folder."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+    now = datetime.now(UTC)
+    address = x509.IPAddress(ip_address("127.0.0.1"))
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    found = Certificate(folder / "certificate.pem", folder / "key.pem")
+    found.file.write_bytes(made.public_bytes(Encoding.PEM))
+    found.key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return found
+
+
 @contextmanager
-def served(app: ASGIApp) -> Iterator[str]:
-    """The address of the app, which takes connections at once."""
+def served(app: ASGIApp, certificate: Certificate | None = None) -> Iterator[str]:
+    """The address of the app, which takes connections at once; over https with a certificate."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         # Connections queue up from here on, so nobody has to wait for the server.
         listener.listen(64)
-        config = uvicorn.Config(app, log_level="critical", lifespan="off", access_log=False)
+        config = uvicorn.Config(
+            app,
+            log_level="critical",
+            lifespan="off",
+            access_log=False,
+            ssl_certfile=certificate.file if certificate else None,
+            ssl_keyfile=certificate.key if certificate else None,
+        )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            scheme = "https" if certificate else "http"
+            yield f"{scheme}://127.0.0.1:{listener.getsockname()[1]}"
         finally:
             server.should_exit = True
             thread.join()
