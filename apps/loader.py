@@ -88,7 +88,7 @@ def check(folder: Path, fetched: Fetched | None = None) -> CheckedApp:
         reads_of = Parsed()
         check_entities(entities, Modules(opened, fetched), reads_of, findings)
         refused = _tell_what_is_missing(entities, reads_of, findings)
-        missing = [] if fetched or findings.has_errors else wanted(entities)
+        missing = [] if fetched is not None or findings.has_errors else wanted(entities)
         for one in missing:
             findings.note(one.file, one.key, one.note)
     problems = findings.placed(lambda file: _text(opened, file))

@@ -101,7 +101,13 @@ class Upload:
                 self._path.stat(), os.fstat(file.fileno())
             ):
                 raise UploadUnknown(f"upload {self.id} was finished or given up")
-            yield file
+            try:
+                yield file
+            finally:
+                # Closing is not enough: a process that is being started has the file, too, until
+                # it becomes another program.
+                file.flush()
+                fcntl.flock(file, fcntl.LOCK_UN)
 
 
 class UploadWriter:
