@@ -11,12 +11,14 @@ import pytest
 class Repositories:
     """Bare repositories below a folder, and the git config that puts them in GitHub's place."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, config: Path | None = None, instead_of: str = "https://github.com/"
+    ) -> None:
         self.folder = folder
         self.served = folder / "served"
         self.served.mkdir(parents=True)
-        self.config = folder / "gitconfig"
-        self.configure(f"url.{self.served}/.insteadOf", "https://github.com/")
+        self.config = config or folder / "gitconfig"
+        self.configure(f"url.{self.served}/.insteadOf", instead_of)
 
     @property
     def environment(self) -> dict[str, str]:

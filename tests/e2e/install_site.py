@@ -41,6 +41,11 @@ class Site:
 
     def begin(self, release: str) -> None:
         """Start Install and set what every deploy needs."""
+        self.begin_without_inputs(release)
+        self.set_inputs(lines=str(self.lines_file))
+
+    def begin_without_inputs(self, release: str) -> None:
+        """Start Install."""
         self.plane.start_workflow(
             "Install",
             f"install/{self.install}",
@@ -48,7 +53,6 @@ class Site:
         )
         install = f"install/{self.install}"
         until(lambda: self.plane.query(install, "status")["declared"], "the declared inputs")
-        self.set_inputs(lines=str(self.lines_file))
 
     def set_inputs(self, **values: str) -> None:
         self.plane.update(f"install/{self.install}", "set_inputs", {"values": values})

@@ -63,6 +63,8 @@ class Plane:
         self.file = folder / "temporal-dev.yaml"
         self.file.write_text(yaml.safe_dump(declared))
         self.log = folder / "dev.log"
+        self.git_config = folder / "gitconfig"
+        """Of the build worker's user: nothing of whoever runs the tests is in it."""
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -74,6 +76,8 @@ class Plane:
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
                 cwd=self.folder,
+                env=os.environ
+                | {"GIT_CONFIG_GLOBAL": str(self.git_config), "GIT_CONFIG_NOSYSTEM": "1"},
             )
         until(self._is_up, f"`exclave dev`, whose log is {self.log}")
 
