@@ -178,12 +178,16 @@ class Plane:
         shown: dict[str, Any] = self.temporal("workflow", "show", "--workflow-id", workflow_id)
         return shown
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the `exclave` command needs to find it."""
+        return os.environ | {"TEMPORAL_ADDRESS": self.address, "TEMPORAL_NAMESPACE": self.namespace}
+
     def logs(self, run: str, status: int = 0) -> str:
         """What `exclave logs` prints; where it must fail, what it says."""
         done = subprocess.run(
             [BIN / "exclave", "logs", run],
-            env=os.environ
-            | {"TEMPORAL_ADDRESS": self.address, "TEMPORAL_NAMESPACE": self.namespace},
+            env=self.environment,
             capture_output=True,
             text=True,
             timeout=PATIENCE_SECONDS,
