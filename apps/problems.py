@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["error", "warning", "note"]
-"""A note tells what is known of the format, and is not there yet in Exclave."""
+"""A note tells what is known of the format and is not there yet in Exclave, or what a build will
+fetch."""
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ def check_config(
     """Check an app config: every problem at once, with its file, line and key.
 
     Errors must be mended. Warnings tell of what has no effect, most often a key that is spelled
-    wrong. Notes tell of what is known, and cannot be run yet. The exit status is 1 if there are
-    errors.
+    wrong. Notes tell of what is known, and cannot be run yet, and of what a build will fetch:
+    nothing is fetched here. The exit status is 1 if there are errors.
 
     Example:
 
