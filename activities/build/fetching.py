@@ -156,8 +156,8 @@ class Fetcher:
         self, mirror: Mirror, what: Source | str, place: Place, found: "_Found", folder: Path
     ) -> None:
         for is_last in (False, True):
-            await mirror.bring(place.commit, place.full_ref)
             try:
+                await mirror.bring(place.commit, place.full_ref)
                 if isinstance(what, Source):
                     destination = folder / digest_of(repr(what).encode()).removeprefix("sha256:")
                     await mirror.export(place.commit, place.path, destination)
