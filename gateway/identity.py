@@ -1,0 +1,76 @@
+"""Who calls, and whether they may: what the door asks of whoever keeps credentials and standing.
+
+The proxy and the routes of the gateway know these types alone. Credentials, enrolment and
+revocation lie behind `Authenticator` and `Access`.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, Protocol
+
+from contracts.names import BUILD_QUEUE, install_queue
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A worker, as its credential proves it."""
+
+    kind: Literal["install", "build"]
+    org: str
+    """The Temporal namespace."""
+    name: str
+    """The install's name; empty for a build worker."""
+    key: str
+    """The thumbprint of the worker's key."""
+    expires: float
+    """When the credential ends, in Unix seconds."""
+
+    @property
+    def queue(self) -> str:
+        """The only task queue that this worker may poll."""
+        return install_queue(self.name) if self.kind == "install" else BUILD_QUEUE
+
+    @property
+    def shown(self) -> str:
+        """How logs and Temporal's UI call it: `install/acme`, `build`."""
+        return f"{self.kind}/{self.name}" if self.name else self.kind
+
+
+class Unauthenticated(Exception):
+    """A call proves no identity; the message says why, and what to do, without any secret."""
+
+
+class Authenticator(Protocol):
+    """Tells whose credential a call carries."""
+
+    def authenticate(self, authorization: str | None) -> Identity:
+        """The identity behind the value of an `Authorization` header (`Bearer …`).
+
+        Called for every call, before its body is read: it must be quick and must not wait.
+
+        Raises:
+            Unauthenticated: there is none, or it is malformed, forged or expired.
+        """
+
+
+class Standing(Enum):
+    """What an identity may do at this moment."""
+
+    ALLOWED = "allowed"
+    PAUSED = "paused"
+    """It gets no new work; what it runs it may finish."""
+    REVOKED = "revoked"
+
+
+class Access(Protocol):
+    """Knows the standing of every identity, and when it changes."""
+
+    def standing(self, identity: Identity) -> Standing:
+        """The standing at this moment; it must not wait."""
+
+    async def changed(self, identity: Identity) -> None:
+        """Return as soon as the identity's standing may have changed since the call began.
+
+        Every waiting poll waits here, and is cancelled when the poll ends: a thousand of them
+        must cost next to nothing.
+        """
