@@ -6,74 +6,24 @@ every write. Neither asks who calls, so both should be loopback addresses.
 
 import argparse
 import asyncio
-import os
 import signal
 import socket
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from artifacts.layout import Layout
+from gateway.asgi_server import AsgiServer
+from gateway.listening import CannotListen, listen
 from gateway.registry import registry_app
 from workers.readiness import announce_ready
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _GRACE_SECONDS = 10
 """How long requests that are under way may go on once the process is told to end."""
-
-
-class CannotListen(Exception):
-    """An address cannot be listened on."""
-
-
-class _Server(uvicorn.Server):
-    """A server that says when it is up, and leaves the process's signals alone.
-
-    uvicorn's own handlers are for one server per process.
-    """
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.up = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.up.set()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-def listen(address: str) -> socket.socket:
-    """Bind `HOST:PORT`, so that a taken port is known before anything serves.
-
-    Raises:
-        CannotListen: the address is malformed, or the port cannot be had.
-    """
-    host, _, port = address.rpartition(":")
-    host = host.strip("[]")
-    if not host or not port.isdecimal():
-        raise CannotListen(f"{address!r} is no address; write HOST:PORT")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio sets TCP_NODELAY; without it each body waits 40 ms for the
-    # acknowledgement of its headers.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, int(port)))
-    except (OSError, OverflowError) as error:
-        listener.close()
-        why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error
-        raise CannotListen(
-            f"the registry cannot listen on {address}: {why}; stop what listens there, or choose "
-            "another port"
-        ) from error
-    return listener
 
 
 async def serve(layout: Path, push: socket.socket, pull: socket.socket) -> None:
@@ -104,14 +54,14 @@ async def serve(layout: Path, push: socket.socket, pull: socket.socket) -> None:
         announcing.cancel()
 
 
-async def _announce(servers: Iterable[_Server]) -> None:
+async def _announce(servers: Iterable[AsgiServer]) -> None:
     for server in servers:
         await server.up.wait()
     announce_ready()
 
 
-def _server(app: ASGIApp) -> _Server:
-    return _Server(
+def _server(app: ASGIApp) -> AsgiServer:
+    return AsgiServer(
         uvicorn.Config(
             app,
             access_log=False,
@@ -130,7 +80,7 @@ def main() -> None:
     parser.add_argument("--pull", required=True, metavar="HOST:PORT", help="may only read")
     flags = parser.parse_args()
     try:
-        push, pull = listen(flags.push), listen(flags.pull)
+        push, pull = listen(flags.push, "the registry"), listen(flags.pull, "the registry")
     except CannotListen as error:
         sys.exit(str(error))
     asyncio.run(serve(flags.layout, push, pull))

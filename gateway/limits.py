@@ -1,0 +1,141 @@
+"""How much one identity may ask of the gateway: calls a second, and polls at a time.
+
+The counts are this process's own. With several gateways side by side an identity may have as much
+at each of them, which is why nothing here is meant to be exact.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from gateway.identity import Identity
+
+
+class TooMuch(Exception):
+    """An identity is over a limit; the message names it and its setting."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """For each identity."""
+
+    calls_per_second: float = 200.0
+    calls_at_once: float = 400.0
+    """How many calls may come in one burst."""
+    polls: int = 20
+    """Polls that may wait at the same time; an install worker has two, and twice as many for a
+    moment while one process takes over from another."""
+
+
+class Bucket:
+    """A token bucket: `rate` a second, at most `size` at once."""
+
+    __slots__ = ("_filled", "_level", "_rate", "_size")
+
+    def __init__(self, rate: float, size: float, now: float) -> None:
+        self._rate = rate
+        self._size = size
+        self._level = size
+        self._filled = now
+
+    def take(self, now: float) -> bool:
+        """Take one, if there is one."""
+        self._fill(now)
+        if self._level < 1:
+            return False
+        self._level -= 1
+        return True
+
+    def is_full(self, now: float) -> bool:
+        """Whether nothing would change if it were made anew."""
+        self._fill(now)
+        return self._level >= self._size
+
+    def _fill(self, now: float) -> None:
+        self._level = min(self._size, self._level + (now - self._filled) * self._rate)
+        self._filled = now
+
+
+class Buckets:
+    """A bucket for each key; full ones are forgotten once there are many."""
+
+    def __init__(
+        self, rate: float, size: float, most: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._rate = rate
+        self._size = size
+        self._most = most
+        self._clock = clock
+        self._buckets: dict[Hashable, Bucket] = {}
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def take(self, key: Hashable) -> bool:
+        """Take one from the key's bucket; no more keys than `most` are told apart at a time."""
+        now = self._clock()
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            if len(self._buckets) >= self._most:
+                self._forget_full(now)
+            if len(self._buckets) >= self._most:
+                return False
+            bucket = self._buckets[key] = Bucket(self._rate, self._size, now)
+        return bucket.take(now)
+
+    def _forget_full(self, now: float) -> None:
+        kept = {key: bucket for key, bucket in self._buckets.items() if not bucket.is_full(now)}
+        self._buckets = kept
+
+
+_IDENTITIES = 100_000
+"""How many identities one gateway tells apart at a time. Only the proven ones are counted."""
+
+
+class Allowances:
+    """What each identity has left."""
+
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limits = limits
+        self._calls = Buckets(limits.calls_per_second, limits.calls_at_once, _IDENTITIES, clock)
+        self._polls: Counter[tuple[str, str]] = Counter()
+
+    @property
+    def polls(self) -> int:
+        """How many polls wait now, of all identities."""
+        return self._polls.total()
+
+    def call(self, identity: Identity) -> None:
+        """Count a call.
+
+        Raises:
+            TooMuch: there were too many in the last seconds.
+        """
+        if not self._calls.take((identity.org, identity.shown)):
+            raise TooMuch(
+                f"{identity.shown} makes more than {self._limits.calls_per_second:g} calls a "
+                "second (the gateway's limits.calls_per_second); slow down"
+            )
+
+    @contextmanager
+    def poll(self, identity: Identity) -> Iterator[None]:
+        """Count a poll for as long as it waits.
+
+        Raises:
+            TooMuch: too many wait already.
+        """
+        key = (identity.org, identity.shown)
+        if self._polls[key] >= self._limits.polls:
+            raise TooMuch(
+                f"{identity.shown} has {self._limits.polls} polls waiting (the gateway's "
+                "limits.polls); run fewer workers with this identity"
+            )
+        self._polls[key] += 1
+        try:
+            yield
+        finally:
+            self._polls[key] -= 1
+            if not self._polls[key]:
+                del self._polls[key]
