@@ -1,0 +1,56 @@
+"""What the gateway serves over HTTP, put together from lists of routes."""
+
+from collections.abc import Callable, Sequence
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.peers import Peers
+
+Wrong = Callable[[], str | None]
+"""Why no new connection should come here, or None."""
+
+
+def gateway_app(routes: Sequence[BaseRoute], wrong: Wrong) -> ASGIApp:
+    """The whole HTTP side.
+
+    Args:
+        routes: What the other parts of the gateway serve, below `/v1` and `/v2`.
+        wrong: Asked by `GET /healthz`, for load balancers.
+    """
+
+    async def healthz(_: Request) -> Response:
+        reason = wrong()
+        if reason is None:
+            return PlainTextResponse("ok\n")
+        return PlainTextResponse(f"{reason}\n", status_code=503)
+
+    async def unknown(request: Request, _: Exception) -> Response:
+        return JSONResponse(
+            {"error": f"the gateway has no such endpoint: {request.method} {request.url.path}"},
+            status_code=404,
+        )
+
+    return Starlette(
+        routes=[Route("/healthz", healthz, methods=["GET"]), *routes],
+        exception_handlers={404: unknown},
+    )
+
+
+class FromOutside:
+    """Tells the app behind it from where a request really came, instead of from the front."""
+
+    def __init__(self, app: ASGIApp, peers: Peers) -> None:
+        self._app = app
+        self._peers = peers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        inner = scope.get("client")
+        peer = self._peers.at(inner[1]) if inner else None
+        if peer is not None:
+            scope = {**scope, "client": tuple(peer)}
+        await self._app(scope, receive, send)

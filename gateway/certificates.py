@@ -1,0 +1,66 @@
+"""The gateway's own certificate, read from files and read again when they change."""
+
+import logging
+import ssl
+from pathlib import Path
+
+import grpc
+
+_log = logging.getLogger(__name__)
+
+
+class CertificateUnusable(Exception):
+    """The certificate or its key cannot be read, or do not belong together."""
+
+
+class Certificate:
+    """What both inner servers prove the gateway with."""
+
+    def __init__(self, chain: Path, key: Path) -> None:
+        """Read the files.
+
+        Args:
+            chain: PEM of the certificate, and of those that it was signed by.
+            key: PEM of its key, without a password.
+
+        Raises:
+            CertificateUnusable: they cannot be used.
+        """
+        self._chain = chain
+        self._key = key
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self._context.set_alpn_protocols(["http/1.1"])
+        self._read: tuple[bytes, bytes] = (b"", b"")
+        self._current: grpc.ServerCertificateConfiguration
+        self.refresh()
+
+    def refresh(self) -> bool:
+        """Read the files again; connections from now on get what has changed.
+
+        Raises:
+            CertificateUnusable: they cannot be used; what was read before stays in use.
+        """
+        try:
+            read = self._key.read_bytes(), self._chain.read_bytes()
+            if read == self._read:
+                return False
+            # It checks that the two belong together, which gRPC would find out at the handshake.
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self._chain, self._key)
+            self._context.load_cert_chain(self._chain, self._key)
+        except (OSError, ssl.SSLError) as error:
+            raise CertificateUnusable(
+                f"the certificate {self._chain} with the key {self._key} cannot be used: {error}; "
+                "both must be PEM, belong together, and have no password"
+            ) from error
+        self._read = read
+        self._current = grpc.ssl_server_certificate_configuration([read])
+        return True
+
+    def for_http(self) -> ssl.SSLContext:
+        """For the HTTP server; it changes with the files."""
+        return self._context
+
+    def for_grpc(self) -> grpc.ServerCredentials:
+        """For the gRPC server; each handshake asks for what is current."""
+        return grpc.dynamic_ssl_server_credentials(self._current, lambda: self._current)

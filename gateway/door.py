@@ -1,0 +1,181 @@
+"""The whole gateway in one process: the front, the gRPC proxy and the HTTP app behind it."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import uvicorn
+from grpc import aio
+from starlette.routing import BaseRoute
+
+from gateway.app import FromOutside, gateway_app
+from gateway.asgi_server import AsgiServer
+from gateway.audit import Audit, Counters
+from gateway.bodies import MESSAGE_BYTES
+from gateway.calls import calls
+from gateway.certificates import Certificate, CertificateUnusable
+from gateway.front import Front, FrontLimits
+from gateway.hello import Speaks, speaks_in_clear, speaks_in_tls
+from gateway.identity import Access, Authenticator
+from gateway.limits import Allowances, Limits
+from gateway.listening import listen
+from gateway.peers import Peers
+from gateway.proxy import Proxy
+from gateway.task_tokens import TaskTokens
+from gateway.upstream import TemporalFrontend, Upstream
+
+_log = logging.getLogger(__name__)
+
+_REFRESH_SECONDS = 60.0
+_HTTP_GRACE_SECONDS = 10
+
+_GRPC_OPTIONS = [
+    # A little above what is taken, so that what is too large gets an answer that the SDK knows.
+    ("grpc.max_receive_message_length", 2 * MESSAGE_BYTES),
+    ("grpc.max_send_message_length", -1),
+    # gateway.bodies does it, with a bound. Gzip and none, by the bits of gRPC's list.
+    ("grpc.per_message_decompression", 0),
+    ("grpc.compression_enabled_algorithms_bitset", 0b101),
+    ("grpc.max_metadata_size", 16 * 1024),
+    ("grpc.max_concurrent_streams", 200),
+    ("grpc.server_handshake_timeout_ms", 10_000),
+    # Workers ping every 30 s, also between polls.
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+    # A worker whose machine vanished holds a poll, which would take a task with it.
+    ("grpc.keepalive_time_ms", 60_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.so_reuseport", 0),
+]
+
+
+@dataclass(frozen=True)
+class DoorSettings:
+    """What a gateway is made of; each gateway beside it has the same."""
+
+    frontend: TemporalFrontend
+    secrets: Sequence[bytes]
+    """Task tokens are sealed with the first, and opened with any."""
+    certificate: Certificate | None = None
+    """Without one nothing is encrypted: for development, on loopback."""
+    limits: Limits = field(default_factory=Limits)
+    front: FrontLimits = field(default_factory=FrontLimits)
+
+
+class Door:
+    """A gateway that can be opened, drained and closed."""
+
+    def __init__(
+        self,
+        settings: DoorSettings,
+        authenticator: Authenticator,
+        access: Access,
+        routes: Sequence[BaseRoute] = (),
+    ) -> None:
+        self._settings = settings
+        self._peers = Peers()
+        self._upstream = Upstream(settings.frontend)
+        self._audit = Audit()
+        self.allowances = Allowances(settings.limits)
+        self._proxy = Proxy(
+            calls=calls(TaskTokens(settings.secrets)),
+            upstream=self._upstream,
+            authenticator=authenticator,
+            access=access,
+            allowances=self.allowances,
+            audit=self._audit,
+            peers=self._peers,
+        )
+        self._grpc = aio.server(options=_GRPC_OPTIONS)
+        self._grpc.add_generic_rpc_handlers((self._proxy,))
+        app = FromOutside(gateway_app(routes, self._wrong), self._peers)
+        self._http = AsgiServer(_http_config(app, settings.certificate))
+        self._front: Front | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self._refreshing: asyncio.Task[None] | None = None
+        self._leaving = False
+
+    @property
+    def counters(self) -> Counters:
+        """What was let through and what was denied."""
+        return self._audit.counters
+
+    async def open(self, listener: socket.socket) -> None:
+        """Serve on a bound socket; returns once everything is up."""
+        certificate = self._settings.certificate
+        inner = "127.0.0.1:0"
+        if certificate is None:
+            grpc_port = self._grpc.add_insecure_port(inner)
+        else:
+            grpc_port = self._grpc.add_secure_port(inner, certificate.for_grpc())
+            self._refreshing = asyncio.create_task(_refresh(certificate), name="certificate")
+        await self._grpc.start()
+        http = listen(inner, "the gateway")
+        self._serving = asyncio.create_task(self._http.serve([http]), name="HTTP")
+        await self._http.up.wait()
+        self._front = Front(
+            speaks_in_clear if certificate is None else speaks_in_tls,
+            {Speaks.GRPC: grpc_port, Speaks.HTTP: http.getsockname()[1]},
+            self._peers,
+            self._settings.front,
+        )
+        await self._front.start(listener)
+
+    async def close(self, grace: float) -> None:
+        """Take nothing new, answer polls empty, and let the other calls end.
+
+        Args:
+            grace: How many seconds those may take.
+        """
+        self._leaving = True
+        if self._front is not None:
+            self._front.stop_accepting()
+        # It tells the workers to go elsewhere, so it comes before their polls are answered.
+        stopping = asyncio.create_task(self._grpc.stop(grace))
+        await asyncio.sleep(0)
+        self._proxy.drain()
+        self._http.should_exit = True
+        await stopping
+        await self._upstream.close()
+        if self._serving is not None:
+            await self._serving
+        if self._front is not None:
+            await self._front.close()
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+            await asyncio.gather(self._refreshing, return_exceptions=True)
+
+    def _wrong(self) -> str | None:
+        return "leaving: new connections should go to another gateway" if self._leaving else None
+
+
+async def _refresh(certificate: Certificate) -> None:
+    while True:
+        await asyncio.sleep(_REFRESH_SECONDS)
+        try:
+            changed = await asyncio.to_thread(certificate.refresh)
+        except CertificateUnusable as error:
+            _log.error("Serving on with the old certificate: %s", error)
+            continue
+        if changed:
+            _log.info("New connections get the new certificate.")
+
+
+def _http_config(app: FromOutside, certificate: Certificate | None) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        log_level="warning",
+        lifespan="off",
+        ws="none",
+        # The front is no proxy that adds headers: what says so comes from outside.
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_HTTP_GRACE_SECONDS,
+        ssl_context_factory=None
+        if certificate is None
+        else lambda _config, _default: certificate.for_http(),
+    )

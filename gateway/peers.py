@@ -1,0 +1,43 @@
+"""Where connections come from: the front accepts them, what serves them sees only the front.
+
+The front notes for each connection that it makes inward, by its port on loopback, for whom it made
+it. The note is there before the first byte is passed on, and goes with the connection.
+"""
+
+from typing import NamedTuple
+
+
+class Peer(NamedTuple):
+    """The other end of a connection from outside."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Peers:
+    """The connections that are open, by the port of their inner part."""
+
+    def __init__(self) -> None:
+        self._peers: dict[int, Peer] = {}
+
+    def add(self, port: int, peer: Peer) -> None:
+        """Note whom the connection from this port is for."""
+        self._peers[port] = peer
+
+    def remove(self, port: int) -> None:
+        """Forget a connection that has ended."""
+        self._peers.pop(port, None)
+
+    def at(self, port: int) -> Peer | None:
+        """Whom the connection from this port is for."""
+        return self._peers.get(port)
+
+    def behind(self, inner: str) -> str:
+        """Whom a gRPC peer (`ipv4:127.0.0.1:40000`) is for; itself, if it did not come by the
+        front."""
+        _, _, port = inner.rpartition(":")
+        peer = self._peers.get(int(port)) if port.isdecimal() else None
+        return str(peer) if peer else inner

@@ -1,0 +1,91 @@
+"""The gateway's own connection to Temporal: its credentials, never those of a worker."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import grpc
+from grpc import aio
+
+Metadata = Sequence[tuple[str, str | bytes]]
+
+_OPTIONS = [
+    # Temporal bounds what it sends; a bound of ours would only hide its answer.
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    # After an outage the workers should not wait for us.
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.max_reconnect_backoff_ms", 3_000),
+    # Channels with equal options would share one connection.
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.enable_retries", 0),
+]
+
+
+@dataclass(frozen=True)
+class TemporalFrontend:
+    """Where Temporal is, and how the gateway proves itself there."""
+
+    address: str
+    """`host:port`."""
+    tls: bool = False
+    ca: bytes | None = None
+    """PEM of the authorities to trust; None for those that gRPC brings."""
+    certificate: bytes | None = None
+    """PEM of the gateway's own certificate for Temporal, where that wants one."""
+    key: bytes | None = None
+    api_key: str | None = None
+
+
+class UpstreamCall(Protocol):
+    """What the proxy needs of a call on its way."""
+
+    def done(self) -> bool:
+        """Whether it has ended."""
+
+    def cancel(self) -> bool:
+        """End it."""
+
+
+class Upstream:
+    """Channels to Temporal: one for what waits, one for what does not."""
+
+    def __init__(self, frontend: TemporalFrontend) -> None:
+        self._polls = _channel(frontend)
+        self._calls = _channel(frontend)
+        self._own: Metadata = (
+            [("authorization", f"Bearer {frontend.api_key}")] if frontend.api_key else []
+        )
+        self._methods: dict[str, aio.UnaryUnaryMultiCallable[bytes, bytes]] = {}
+
+    def start(
+        self, method: str, *, waits: bool, body: bytes, metadata: Metadata, seconds: float
+    ) -> "aio.UnaryUnaryCall[bytes, bytes]":
+        """Send a call.
+
+        Args:
+            method: The RPC's full name.
+            waits: It is a poll.
+            body: The request, serialized.
+            metadata: What goes with it besides the gateway's own credential.
+            seconds: Its deadline, from now.
+        """
+        sending = self._methods.get(method)
+        if sending is None:
+            channel = self._polls if waits else self._calls
+            sending = self._methods[method] = channel.unary_unary(method)
+        return sending(body, timeout=seconds, metadata=(*metadata, *self._own))
+
+    async def close(self) -> None:
+        """Close the channels; what is under way is cancelled."""
+        await self._polls.close()
+        await self._calls.close()
+
+
+def _channel(frontend: TemporalFrontend) -> aio.Channel:
+    if not frontend.tls:
+        return aio.insecure_channel(frontend.address, options=_OPTIONS)
+    credentials = grpc.ssl_channel_credentials(frontend.ca, frontend.key, frontend.certificate)
+    return aio.secure_channel(frontend.address, credentials, options=_OPTIONS)

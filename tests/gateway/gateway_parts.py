@@ -1,0 +1,216 @@
+"""A gateway for tests: the real one, with credentials and standing that a test can set."""
+
+import asyncio
+import datetime
+import gc
+import sys
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from temporalio.client import Client, TLSConfig
+from temporalio.testing import WorkflowEnvironment
+
+from gateway.certificates import Certificate
+from gateway.door import Door, DoorSettings
+from gateway.front import FrontLimits
+from gateway.identity import Identity, Standing, Unauthenticated
+from gateway.limits import Limits
+from gateway.listening import listen
+from gateway.upstream import TemporalFrontend
+
+SECRET = b"s" * 32
+FOREVER = time.time() + 1e6
+_CA = "an authority for tests"
+
+
+def install(name: str, org: str = "dev", expires: float = FOREVER) -> Identity:
+    return Identity("install", org, name, "a-key", expires)
+
+
+def build(org: str = "dev") -> Identity:
+    return Identity("build", org, "", "a-key", FOREVER)
+
+
+class Credentials:
+    """Words that are credentials; one whose time is over is refused, as a real one is."""
+
+    def __init__(self, known: Mapping[str, Identity]) -> None:
+        self.known = dict(known)
+
+    def authenticate(self, authorization: str | None) -> Identity:
+        word = (authorization or "").removeprefix("Bearer ")
+        identity = self.known.get(word)
+        if identity is None:
+            raise Unauthenticated("there is no credential that this gateway knows")
+        if identity.expires < time.time():
+            raise Unauthenticated(f"the credential of {identity.shown} has expired")
+        return identity
+
+
+class Standings:
+    """Who is paused or revoked; everybody else is allowed."""
+
+    def __init__(self) -> None:
+        self._standings: dict[tuple[str, str], Standing] = {}
+        self._watching: dict[tuple[str, str], set[asyncio.Future[None]]] = defaultdict(set)
+
+    def standing(self, identity: Identity) -> Standing:
+        return self._standings.get((identity.org, identity.shown), Standing.ALLOWED)
+
+    async def changed(self, identity: Identity) -> None:
+        watching = self._watching[identity.org, identity.shown]
+        change: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        watching.add(change)
+        try:
+            await change
+        finally:
+            watching.discard(change)
+
+    def set(self, identity: Identity, standing: Standing) -> None:
+        self._standings[identity.org, identity.shown] = standing
+        for change in list(self._watching[identity.org, identity.shown]):
+            if not change.done():
+                change.set_result(None)
+
+
+@dataclass(frozen=True)
+class Authority:
+    """An authority, and the certificate for `localhost` that it signed, as files."""
+
+    ca: Path
+    certificate: Path
+    key: Path
+
+    @property
+    def pem(self) -> bytes:
+        return self.ca.read_bytes()
+
+
+def make_authority(folder: Path, name: str = "localhost") -> Authority:
+    folder.mkdir(exist_ok=True)
+    files = Authority(folder / "ca.pem", folder / "gateway.pem", folder / "gateway.key")
+    ca_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    ca = _certificate(_CA, ca_key, _CA, ca_key)
+    leaf = _certificate(name, key, _CA, ca_key)
+    files.ca.write_bytes(ca.public_bytes(serialization.Encoding.PEM))
+    files.certificate.write_bytes(leaf.public_bytes(serialization.Encoding.PEM))
+    files.key.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return files
+
+
+def _certificate(
+    name: str,
+    key: ec.EllipticCurvePrivateKey,
+    issuer: str,
+    issuer_key: ec.EllipticCurvePrivateKey,
+) -> x509.Certificate:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
+        .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)]))
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=key is issuer_key, path_length=None), critical=True)
+        .sign(issuer_key, hashes.SHA256())
+    )
+
+
+@dataclass
+class Gateway:
+    """A gateway that is open, and how a worker connects to it."""
+
+    door: Door
+    port: int
+    credentials: Credentials
+    standings: Standings
+    authority: Authority | None
+
+    @property
+    def address(self) -> str:
+        return f"localhost:{self.port}"
+
+    async def connect(self, word: str, namespace: str = "dev") -> Client:
+        """A client as a worker has it, with a credential."""
+        tls = TLSConfig(server_root_ca_cert=self.authority.pem) if self.authority else False
+        return await Client.connect(self.address, namespace=namespace, api_key=word, tls=tls)
+
+
+@dataclass
+class Site:
+    """What several gateways side by side have in common: their configuration."""
+
+    temporal: str
+    authority: Authority | None
+    credentials: Credentials
+    standings: Standings = field(default_factory=Standings)
+    limits: Limits = field(default_factory=Limits)
+    front: FrontLimits = field(default_factory=FrontLimits)
+    secrets: tuple[bytes, ...] = (SECRET,)
+
+    @asynccontextmanager
+    async def gateway(self, port: int = 0) -> AsyncIterator[Gateway]:
+        authority = self.authority
+        settings = DoorSettings(
+            TemporalFrontend(self.temporal),
+            self.secrets,
+            Certificate(authority.certificate, authority.key) if authority else None,
+            self.limits,
+            self.front,
+        )
+        door = Door(settings, self.credentials, self.standings)
+        listener = listen(f"127.0.0.1:{port}", "the gateway")
+        await door.open(listener)
+        try:
+            yield Gateway(
+                door,
+                listener.getsockname()[1],
+                self.credentials,
+                self.standings,
+                authority,
+            )
+        finally:
+            await door.close(grace=0)
+            gc.collect()
+
+
+SETTINGS = {
+    "history.transferProcessorMaxPollRPS": "1000",
+    "matching.numTaskqueueReadPartitions": "1",
+    "matching.numTaskqueueWritePartitions": "1",
+    "frontend.WorkerCommandsEnabled": "true",
+    "system.enableCancelActivityWorkerCommand": "true",
+}
+
+
+@asynccontextmanager
+async def temporal() -> AsyncIterator[Client]:
+    """The development server, with worker commands as `exclave dev` has them."""
+    async with await WorkflowEnvironment.start_local(
+        namespace="dev",
+        dev_server_existing_path=str(Path(sys.executable).with_name("temporal")),
+        dev_server_log_level="error",
+        dev_server_extra_args=[
+            word
+            for name, value in SETTINGS.items()
+            for word in ("--dynamic-config-value", f"{name}={value}")
+        ],
+    ) as environment:
+        yield environment.client
