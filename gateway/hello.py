@@ -6,14 +6,17 @@ who takes the connection over; the handshake itself is theirs, and checks every 
 
 from enum import Enum
 
-HELLO_BYTES = 32 * 1024
+HELLO_BYTES = 16 * 1024
 """A ClientHello has some 300 bytes, or 2,000 with post-quantum keys."""
 
 _HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-_HANDSHAKE_RECORD = 22
+_HANDSHAKE_RECORD = b"\x16"
+_RECORD_HEAD_BYTES = 5
 _CLIENT_HELLO = 1
 _ALPN = 16
 _RECORD_BYTES = 16 * 1024 + 256
+_RECORDS = 32
+"""In how many records a ClientHello may come; one or two are usual."""
 
 
 class Speaks(Enum):
@@ -56,35 +59,40 @@ def speaks_in_tls(data: bytes) -> Speaks | None:
 
 def _hello(data: bytes) -> bytes | None:
     """The body of the ClientHello, put together from its records."""
-    message = bytearray()
-    rest = data
-    while True:
-        if rest and rest[0] != _HANDSHAKE_RECORD:
-            raise NoHello("no TLS handshake")
-        if len(message) >= 4:
-            if message[0] != _CLIENT_HELLO:
-                raise NoHello("a TLS handshake that begins with no ClientHello")
-            length = int.from_bytes(message[1:4], "big")
-            if length > HELLO_BYTES:
-                raise NoHello("a ClientHello that is too long")
-            if len(message) >= 4 + length:
-                return bytes(message[4 : 4 + length])
-        if len(rest) < 5:
-            _check_length(data)
-            return None
-        size = int.from_bytes(rest[3:5], "big")
-        if not 0 < size <= _RECORD_BYTES:
-            raise NoHello("a TLS record of no possible length")
-        if len(rest) < 5 + size:
-            _check_length(data)
-            return None
-        message += rest[5 : 5 + size]
-        rest = rest[5 + size :]
-
-
-def _check_length(data: bytes) -> None:
     if len(data) > HELLO_BYTES:
         raise NoHello("a ClientHello that is too long")
+    message = bytearray()
+    at = 0
+    # This runs for each piece that arrives, so it must stay cheap for pieces of a byte.
+    for _ in range(_RECORDS):
+        if data[at : at + 1] not in (b"", _HANDSHAKE_RECORD):
+            raise NoHello("no TLS handshake")
+        begins = at + _RECORD_HEAD_BYTES
+        if len(data) < begins:
+            return None
+        size = int.from_bytes(data[begins - 2 : begins], "big")
+        if not 0 < size <= _RECORD_BYTES:
+            raise NoHello("a TLS record of no possible length")
+        if len(data) < begins + size:
+            return None
+        at = begins + size
+        message += data[begins:at]
+        hello = _whole(message)
+        if hello is not None:
+            return hello
+    raise NoHello("a ClientHello in too many pieces")
+
+
+def _whole(message: bytearray) -> bytes | None:
+    """The body of a handshake message, if all of it is there."""
+    if len(message) < 4:
+        return None
+    if message[0] != _CLIENT_HELLO:
+        raise NoHello("a TLS handshake that begins with no ClientHello")
+    length = int.from_bytes(message[1:4], "big")
+    if length > HELLO_BYTES:
+        raise NoHello("a ClientHello that is too long")
+    return bytes(message[4 : 4 + length]) if len(message) >= 4 + length else None
 
 
 class _Reader:

@@ -11,13 +11,22 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import grpc
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from google.protobuf.message import Message
+from grpc import aio
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import (
+    PollActivityTaskQueueRequest,
+    PollActivityTaskQueueResponse,
+)
 from temporalio.client import Client, TLSConfig
 from temporalio.testing import WorkflowEnvironment
 
+from gateway.calls import WORKFLOW_SERVICE
 from gateway.certificates import Certificate
 from gateway.door import Door, DoorSettings
 from gateway.front import FrontLimits
@@ -61,6 +70,7 @@ class Standings:
     def __init__(self) -> None:
         self._standings: dict[tuple[str, str], Standing] = {}
         self._watching: dict[tuple[str, str], set[asyncio.Future[None]]] = defaultdict(set)
+        self._watched = asyncio.Condition()
 
     def standing(self, identity: Identity) -> Standing:
         return self._standings.get((identity.org, identity.shown), Standing.ALLOWED)
@@ -70,9 +80,17 @@ class Standings:
         change: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         watching.add(change)
         try:
+            async with self._watched:
+                self._watched.notify_all()
             await change
         finally:
             watching.discard(change)
+
+    async def watched(self, identity: Identity, polls: int = 1) -> None:
+        """Wait until so many polls of an identity wait."""
+        watching = self._watching[identity.org, identity.shown]
+        async with self._watched:
+            await self._watched.wait_for(lambda: len(watching) >= polls)
 
     def set(self, identity: Identity, standing: Standing) -> None:
         self._standings[identity.org, identity.shown] = standing
@@ -89,14 +107,17 @@ class Authority:
     certificate: Path
     key: Path
 
+    @staticmethod
+    def of(folder: Path) -> "Authority":
+        return Authority(folder / "ca.pem", folder / "gateway.pem", folder / "gateway.key")
+
     @property
     def pem(self) -> bytes:
         return self.ca.read_bytes()
 
 
 def make_authority(folder: Path, name: str = "localhost") -> Authority:
-    folder.mkdir(exist_ok=True)
-    files = Authority(folder / "ca.pem", folder / "gateway.pem", folder / "gateway.key")
+    files = Authority.of(folder)
     ca_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     ca = _certificate(_CA, ca_key, _CA, ca_key)
     leaf = _certificate(name, key, _CA, ca_key)
@@ -133,24 +154,66 @@ def _certificate(
     )
 
 
-@dataclass
-class Gateway:
-    """A gateway that is open, and how a worker connects to it."""
+@dataclass(frozen=True)
+class Address:
+    """Where a gateway is, and how one connects to it."""
 
-    door: Door
     port: int
-    credentials: Credentials
-    standings: Standings
     authority: Authority | None
 
     @property
     def address(self) -> str:
         return f"localhost:{self.port}"
 
+    @asynccontextmanager
+    async def channel(self, word: str | None) -> AsyncIterator["Calling"]:
+        """A bare gRPC channel, as somebody without an SDK has it."""
+        if self.authority:
+            trusted = grpc.ssl_channel_credentials(self.authority.pem)
+            channel = aio.secure_channel(self.address, trusted)
+        else:
+            channel = aio.insecure_channel(self.address)
+        async with channel:
+            yield Calling(channel, word)
+
     async def connect(self, word: str, namespace: str = "dev") -> Client:
         """A client as a worker has it, with a credential."""
         tls = TLSConfig(server_root_ca_cert=self.authority.pem) if self.authority else False
         return await Client.connect(self.address, namespace=namespace, api_key=word, tls=tls)
+
+
+@dataclass(frozen=True)
+class Gateway(Address):
+    """A gateway in this process."""
+
+    door: Door
+
+
+class Calling:
+    """Calls RPCs by their full names, in bytes."""
+
+    def __init__(self, channel: aio.Channel, word: str | None) -> None:
+        self._channel = channel
+        self._metadata = [("authorization", f"Bearer {word}")] if word else []
+
+    def start(
+        self, rpc: str, request: Message | bytes = b"", seconds: float = 20.0, **more: str
+    ) -> "aio.UnaryUnaryCall[bytes, bytes]":
+        body = request if isinstance(request, bytes) else request.SerializeToString()
+        method = rpc if rpc.startswith("/") else WORKFLOW_SERVICE + rpc
+        metadata = [*self._metadata, *((key.replace("_", "-"), v) for key, v in more.items())]
+        return self._channel.unary_unary(method)(body, timeout=seconds, metadata=metadata)
+
+    async def status(
+        self, rpc: str, request: Message | bytes = b"", seconds: float = 20.0
+    ) -> tuple[grpc.StatusCode, str]:
+        call = self.start(rpc, request, seconds)
+        return await call.code(), await call.details() or ""
+
+    async def poll(self, queue: str = "", seconds: float = 20.0) -> PollActivityTaskQueueResponse:
+        request = PollActivityTaskQueueRequest(task_queue=TaskQueue(name=queue))
+        answer = await self.start("PollActivityTaskQueue", request, seconds)
+        return PollActivityTaskQueueResponse.FromString(answer)
 
 
 @dataclass
@@ -164,6 +227,10 @@ class Site:
     limits: Limits = field(default_factory=Limits)
     front: FrontLimits = field(default_factory=FrontLimits)
     secrets: tuple[bytes, ...] = (SECRET,)
+
+    def at(self, port: int) -> Address:
+        """A gateway in another process."""
+        return Address(port, self.authority)
 
     @asynccontextmanager
     async def gateway(self, port: int = 0) -> AsyncIterator[Gateway]:
@@ -179,13 +246,7 @@ class Site:
         listener = listen(f"127.0.0.1:{port}", "the gateway")
         await door.open(listener)
         try:
-            yield Gateway(
-                door,
-                listener.getsockname()[1],
-                self.credentials,
-                self.standings,
-                authority,
-            )
+            yield Gateway(listener.getsockname()[1], authority, door)
         finally:
             await door.close(grace=0)
             gc.collect()

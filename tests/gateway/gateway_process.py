@@ -1,0 +1,38 @@
+"""A gateway as a process of its own, with words for credentials, to be killed and to be measured.
+
+python gateway_process.py TEMPORAL PORT FOLDER NAME...
+
+FOLDER is an authority's, or `-` for none; each NAME is an install, and its credential. It prints
+its port when it is up.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from pathlib import Path
+
+from gateway_parts import Authority, Credentials, Site, install
+
+from gateway.front import FrontLimits
+from gateway.limits import Limits
+
+
+async def main(temporal: str, port: str, folder: str, *names: str) -> None:
+    authority = None if folder == "-" else Authority.of(Path(folder))
+    site = Site(temporal, authority, Credentials({name: install(name) for name in names}))
+    # One identity may take all of it, and all come from one address.
+    site.limits = Limits(calls_per_second=1e6, calls_at_once=1e6, polls=200)
+    site.front = FrontLimits(connections_per_address=10_000)
+    leaving = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, leaving.set)
+    async with site.gateway(int(port)) as gateway:
+        print(gateway.port, flush=True)
+        await leaving.wait()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(main(*sys.argv[1:]))
+    os._exit(0)
