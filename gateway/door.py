@@ -74,7 +74,7 @@ class Door:
         access: Access,
         routes: Sequence[BaseRoute] = (),
     ) -> None:
-        self._settings = settings
+        self.settings = settings
         self._peers = Peers()
         self._upstream = Upstream(settings.frontend)
         self._audit = Audit()
@@ -92,7 +92,7 @@ class Door:
         self._grpc.add_generic_rpc_handlers((self._proxy,))
         app = FromOutside(gateway_app(routes, self._wrong), self._peers)
         self._http = AsgiServer(_http_config(app, settings.certificate))
-        self._front: Front | None = None
+        self.front: Front | None = None
         self._serving: asyncio.Task[None] | None = None
         self._refreshing: asyncio.Task[None] | None = None
         self._leaving = False
@@ -104,7 +104,7 @@ class Door:
 
     async def open(self, listener: socket.socket) -> None:
         """Serve on a bound socket; returns once everything is up."""
-        certificate = self._settings.certificate
+        certificate = self.settings.certificate
         inner = "127.0.0.1:0"
         if certificate is None:
             grpc_port = self._grpc.add_insecure_port(inner)
@@ -115,13 +115,13 @@ class Door:
         http = listen(inner, "the gateway")
         self._serving = asyncio.create_task(self._http.serve([http]), name="HTTP")
         await self._http.up.wait()
-        self._front = Front(
+        self.front = Front(
             speaks_in_clear if certificate is None else speaks_in_tls,
             {Speaks.GRPC: grpc_port, Speaks.HTTP: http.getsockname()[1]},
             self._peers,
-            self._settings.front,
+            self.settings.front,
         )
-        await self._front.start(listener)
+        await self.front.start(listener)
 
     async def close(self, grace: float) -> None:
         """Take nothing new, answer polls empty, and let the other calls end.
@@ -130,8 +130,8 @@ class Door:
             grace: How many seconds those may take.
         """
         self._leaving = True
-        if self._front is not None:
-            self._front.stop_accepting()
+        if self.front is not None:
+            self.front.stop_accepting()
         # It tells the workers to go elsewhere, so it comes before their polls are answered.
         stopping = asyncio.create_task(self._grpc.stop(grace))
         await asyncio.sleep(0)
@@ -141,8 +141,8 @@ class Door:
         await self._upstream.close()
         if self._serving is not None:
             await self._serving
-        if self._front is not None:
-            await self._front.close()
+        if self.front is not None:
+            await self.front.close()
         if self._refreshing is not None:
             self._refreshing.cancel()
             await asyncio.gather(self._refreshing, return_exceptions=True)

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from google.protobuf.message import Message
 from grpc import aio
+from starlette.routing import Route
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import (
     PollActivityTaskQueueRequest,
@@ -227,6 +228,8 @@ class Site:
     limits: Limits = field(default_factory=Limits)
     front: FrontLimits = field(default_factory=FrontLimits)
     secrets: tuple[bytes, ...] = (SECRET,)
+    api_key: str | None = None
+    routes: tuple[Route, ...] = ()
 
     def at(self, port: int) -> Address:
         """A gateway in another process."""
@@ -236,13 +239,13 @@ class Site:
     async def gateway(self, port: int = 0) -> AsyncIterator[Gateway]:
         authority = self.authority
         settings = DoorSettings(
-            TemporalFrontend(self.temporal),
+            TemporalFrontend(self.temporal, api_key=self.api_key),
             self.secrets,
             Certificate(authority.certificate, authority.key) if authority else None,
             self.limits,
             self.front,
         )
-        door = Door(settings, self.credentials, self.standings)
+        door = Door(settings, self.credentials, self.standings, self.routes)
         listener = listen(f"127.0.0.1:{port}", "the gateway")
         await door.open(listener)
         try:

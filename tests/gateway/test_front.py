@@ -1,0 +1,218 @@
+"""One port for gRPC and HTTP, and what the front does with connections that misbehave."""
+
+import asyncio
+import contextlib
+import json
+import random
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from gateway_parts import Authority, Credentials, Gateway, Site, install, make_authority
+from grpc import StatusCode
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from gateway import front as front_module
+from gateway.certificates import Certificate, CertificateUnusable
+from gateway.front import Front, FrontLimits
+from gateway.hello import Speaks, speaks_in_clear
+from gateway.listening import CannotListen, listen
+from gateway.peers import Peers
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+
+def site_of(authority: Authority | None) -> Site:
+    return Site("127.0.0.1:1", authority, Credentials({"acme": install("acme")}))
+
+
+@asynccontextmanager
+async def browsing(gateway: Gateway) -> AsyncIterator[httpx.AsyncClient]:
+    trusted = ssl.create_default_context(
+        cadata=gateway.authority.pem.decode() if gateway.authority else None
+    )
+    scheme = "https" if gateway.authority else "http"
+    async with httpx.AsyncClient(
+        base_url=f"{scheme}://{gateway.address}", verify=trusted, trust_env=False
+    ) as client:
+        yield client
+
+
+@pytest.mark.parametrize("encrypted", [True, False], ids=["TLS", "in clear"])
+async def test_one_port_serves_both(authority: Authority, encrypted: bool) -> None:
+    async with (
+        site_of(authority if encrypted else None).gateway() as gateway,
+        browsing(gateway) as browser,
+        gateway.channel("acme") as acme,
+    ):
+        healthy, (denied, _), missing = await asyncio.gather(
+            browser.get("/healthz"), acme.status("ListNamespaces"), browser.get("/nothing")
+        )
+        assert (healthy.status_code, healthy.text) == (200, "ok\n")
+        assert denied is StatusCode.PERMISSION_DENIED
+        assert missing.status_code == 404
+        assert "GET /nothing" in missing.json()["error"]
+
+
+async def test_both_know_from_where_a_call_came(
+    authority: Authority, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def whoami(request: Request) -> Response:
+        return JSONResponse(list(request.client or ()))
+
+    site = site_of(authority)
+    site.routes = (Route("/v1/whoami", whoami),)
+    async with (
+        site.gateway() as gateway,
+        gateway.channel(None) as nobody,
+        browsing(gateway) as browser,
+    ):
+        await nobody.status("ListNamespaces")
+        [line] = [json.loads(text) for text in caplog.messages if text.startswith("{")]
+        assert line["peer"] in outside(gateway)
+        host, port = (await browser.get("/v1/whoami")).json()
+        assert f"{host}:{port}" in outside(gateway) - {line["peer"]}
+
+
+def outside(gateway: Gateway) -> set[str]:
+    assert gateway.door.front is not None
+    return {str(connection.peer) for connection in gateway.door.front.open}
+
+
+async def test_a_new_certificate_is_taken_up(tmp_path: Path) -> None:
+    async with site_of(make_authority(tmp_path)).gateway() as gateway:
+        renewed = make_authority(tmp_path)
+        assert gateway.authority == renewed
+        assert gateway.door.settings.certificate is not None
+        assert gateway.door.settings.certificate.refresh()
+        async with gateway.channel("acme") as acme, browsing(gateway) as browser:
+            assert (await acme.status("ListNamespaces"))[0] is StatusCode.PERMISSION_DENIED
+            assert (await browser.get("/healthz")).text == "ok\n"
+
+
+async def test_a_certificate_that_cannot_be_used_changes_nothing(tmp_path: Path) -> None:
+    authority = make_authority(tmp_path)
+    certificate = Certificate(authority.certificate, authority.key)
+    assert not certificate.refresh()
+    authority.key.write_text("no key")
+    with pytest.raises(CertificateUnusable, match="must be PEM"):
+        certificate.refresh()
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with listen("127.0.0.1:0", "the gateway") as taken:
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(CannotListen, match=f"the gateway cannot listen on {address}"):
+            listen(address, "the gateway")
+
+
+@asynccontextmanager
+async def before(
+    serve: Serve, limits: FrontLimits | None = None
+) -> AsyncIterator[tuple[Front, int]]:
+    """A front before a server of the test's own."""
+    inner = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = inner.sockets[0].getsockname()[1]
+    front = Front(speaks_in_clear, dict.fromkeys(Speaks, port), Peers(), limits or FrontLimits())
+    listener = listen("127.0.0.1:0", "the front")
+    async with inner:
+        await front.start(listener)
+        try:
+            yield front, listener.getsockname()[1]
+        finally:
+            await front.close()
+            inner.close()
+
+
+async def test_bytes_pass_in_order_with_half_close_and_a_slow_reader() -> None:
+    sent = random.Random(0).randbytes(30_000_000)
+    waiting = asyncio.Event()
+
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await waiting.wait()
+        whole = await reader.read()
+        writer.write(whole)
+        await writer.drain()
+        writer.close()
+
+    async with before(echo) as (front, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(sent)
+        # Nobody reads, so the front must have stopped to take more.
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(writer.drain(), 0.2)
+        [connection] = front.open
+        assert connection.other is not None
+        assert connection.other.transport is not None
+        assert 0 < connection.other.transport.get_write_buffer_size() < 1_000_000
+        waiting.set()
+        await writer.drain()
+        writer.write_eof()
+        assert await reader.read() == sent
+        writer.close()
+        await writer.wait_closed()
+
+
+async def test_who_says_nothing_is_not_waited_for() -> None:
+    async with before(refuse, FrontLimits(hello_seconds=0.05)) as (front, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(PREFACE[:10])
+        with contextlib.suppress(ConnectionResetError):
+            assert await reader.read() == b""
+        assert not front.open
+        writer.close()
+
+
+async def test_one_address_has_only_so_many_connections() -> None:
+    async with before(hold, FrontLimits(connections_per_address=2)) as (front, port):
+        first, second = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        reader, third = await asyncio.open_connection("127.0.0.1", port)
+        with contextlib.suppress(ConnectionResetError):
+            assert await reader.read() == b""
+        assert (len(front.open), front.refused) == (2, 1)
+        for _, writer in (first, second):
+            writer.close()
+        third.close()
+
+
+async def test_http_on_which_nothing_moves_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front_module, "_SWEEP_SECONDS", 0.02)
+    async with before(hold, FrontLimits(idle_seconds=0.05)) as (_, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        grpc_reader, grpc_writer = await asyncio.open_connection("127.0.0.1", port)
+        grpc_writer.write(PREFACE)
+        writer.write(b"GET / HTTP/1.1\r\n")
+        with contextlib.suppress(ConnectionResetError):
+            assert await reader.read() == b""
+        assert not grpc_reader.at_eof()
+        writer.close()
+        grpc_writer.close()
+
+
+async def test_a_server_that_is_away_closes_the_connection(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with before(hold) as (front, port):
+        front.inner = dict.fromkeys(Speaks, 1)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\n")
+        with contextlib.suppress(ConnectionResetError):
+            assert await reader.read() == b""
+        assert "does not answer" in caplog.text
+        writer.close()
+
+
+async def refuse(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    raise AssertionError("nothing should have come here")
+
+
+async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read()
+    writer.close()
