@@ -1,0 +1,222 @@
+"""`gateway.toml`: what one gateway is told, and every gateway beside it."""
+
+import ipaddress
+import stat
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+
+from contracts.names import Name
+from gateway.certificates import Certificate, CertificateUnusable
+from gateway.door import DoorSettings
+from gateway.front import FrontLimits
+from gateway.limits import Limits
+from gateway.task_tokens import SECRET_BYTES
+from gateway.upstream import TemporalFrontend
+
+
+class SettingsError(Exception):
+    """The settings cannot be used; the message has one line for each problem."""
+
+
+def _address(value: str) -> str:
+    host, _, port = value.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise ValueError(f"{value!r} is no address; write HOST:PORT, for example 0.0.0.0:443")
+    return value
+
+
+def _beside(value: Path, info: ValidationInfo) -> Path:
+    """A path is relative to the folder of the file that names it."""
+    return info.context / value if isinstance(info.context, Path) else value
+
+
+File = Annotated[Path, AfterValidator(_beside)]
+Address = Annotated[str, AfterValidator(_address)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TemporalSection(_Section):
+    """Where Temporal is, and how the gateway proves itself there."""
+
+    address: Address
+    tls: bool = False
+    ca: File | None = None
+    """PEM of the authorities to trust, where they are none of the usual ones."""
+    certificate: File | None = None
+    key: File | None = None
+    api_key: File | None = None
+    """A file that nobody else may read."""
+
+    @model_validator(mode="after")
+    def _encrypted(self) -> "TemporalSection":
+        needs = [name for name in ("ca", "certificate", "key", "api_key") if getattr(self, name)]
+        if needs and not self.tls:
+            raise ValueError(f"{needs[0]} is of no use, or in clear, without tls = true")
+        if (self.certificate is None) != (self.key is None):
+            raise ValueError("certificate and key belong together")
+        return self
+
+
+class LimitsSection(_Section):
+    """For each identity, and for connections before any is proven."""
+
+    calls_per_second: PositiveFloat = Limits.calls_per_second
+    calls_at_once: PositiveFloat = Limits.calls_at_once
+    polls: PositiveInt = Limits.polls
+    connections: PositiveInt = FrontLimits.connections
+    connections_per_address: PositiveInt = FrontLimits.connections_per_address
+
+
+class GatewaySettings(_Section):
+    """The whole file. Paths in it are relative to its folder."""
+
+    listen: Address
+    certificate: File | None = None
+    """PEM of the gateway's certificate and its chain; only on loopback it may be left out."""
+    key: File | None = None
+    secrets: Annotated[tuple[File, ...], Field(min_length=1)]
+    """Files of random bytes that nobody else may read, the same for all gateways: `head -c 32
+    /dev/urandom`. The first one seals, all of them open."""
+    credential_keys: Annotated[tuple[File, ...], Field(min_length=1)]
+    """Ed25519 keys in PEM, the same for all gateways. The first one signs, all are accepted."""
+    orgs: Annotated[tuple[Name, ...], Field(min_length=1)]
+    """The namespaces whose workers may come."""
+    temporal: TemporalSection
+    limits: LimitsSection = LimitsSection()
+    drain_seconds: Annotated[float, Field(ge=0)] = 20.0
+    """How long calls may go on once the gateway is told to end."""
+
+    @model_validator(mode="after")
+    def _safe(self) -> "GatewaySettings":
+        if (self.certificate is None) != (self.key is None):
+            raise ValueError("certificate and key belong together")
+        if self.certificate is None and not _is_loopback(self.listen):
+            raise ValueError(
+                f"{self.listen} is no loopback address, so credentials would travel in clear; "
+                "set certificate and key"
+            )
+        return self
+
+    @staticmethod
+    def read(path: Path) -> "GatewaySettings":
+        """Read the file.
+
+        Raises:
+            SettingsError: it cannot be read, is no TOML, or does not fit.
+        """
+        try:
+            values = tomllib.loads(path.read_text(encoding="utf-8"))
+            return GatewaySettings.model_validate(values, context=path.parent)
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f"{path} cannot be read: {error}") from error
+        except tomllib.TOMLDecodeError as error:
+            raise SettingsError(f"{path} is no TOML: {error}") from error
+        except ValidationError as error:
+            raise SettingsError(
+                "\n".join(_problem(path, found) for found in error.errors())
+            ) from error
+
+    def door(self) -> DoorSettings:
+        """What the gateway is made of, with every file read.
+
+        Raises:
+            SettingsError: a file cannot be used.
+        """
+        temporal = self.temporal
+        certificate = None
+        if self.certificate is not None and self.key is not None:
+            _private(self.key)
+            try:
+                certificate = Certificate(self.certificate, self.key)
+            except CertificateUnusable as error:
+                raise SettingsError(str(error)) from error
+        return DoorSettings(
+            TemporalFrontend(
+                temporal.address,
+                temporal.tls,
+                _bytes(temporal.ca),
+                _bytes(temporal.certificate),
+                _private(temporal.key) if temporal.key else None,
+                _private(temporal.api_key).decode().strip() if temporal.api_key else None,
+            ),
+            self.read_secrets(),
+            certificate,
+            Limits(self.limits.calls_per_second, self.limits.calls_at_once, self.limits.polls),
+            FrontLimits(self.limits.connections, self.limits.connections_per_address),
+        )
+
+    def read_secrets(self) -> tuple[bytes, ...]:
+        """The secrets that all gateways share.
+
+        Raises:
+            SettingsError: one cannot be read, is too short, or may be read by others.
+        """
+        secrets = tuple(_private(path) for path in self.secrets)
+        for path, secret in zip(self.secrets, secrets, strict=True):
+            if len(secret) < SECRET_BYTES:
+                raise SettingsError(
+                    f"{path}: a secret has at least {SECRET_BYTES} bytes; make one with: head -c "
+                    f"{SECRET_BYTES} /dev/urandom > {path.name}"
+                )
+        return secrets
+
+
+def _is_loopback(address: str) -> bool:
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _bytes(path: Path | None) -> bytes | None:
+    if path is None:
+        return None
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _private(path: Path) -> bytes:
+    """The content of a file that nobody but its owner and group may read."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}") from error
+    if mode & (stat.S_IRWXO | stat.S_IWGRP | stat.S_IXGRP):
+        raise SettingsError(
+            f"{path} may be read by others (mode {stat.S_IMODE(mode):04o}); make it yours alone: "
+            f"chmod 600 {path}"
+        )
+    return _bytes(path) or b""
+
+
+def _problem(path: Path, found: Any) -> str:
+    key = ".".join(str(part) for part in found["loc"])
+    where = f"{path}: {key}" if key else str(path)
+    match found["type"]:
+        case "extra_forbidden":
+            return f"{where}: there is no such key"
+        case "missing":
+            return f"{where}: is missing"
+        case "value_error":
+            return f"{where}: {found['ctx']['error']}"
+        case _:
+            return f"{where}: {found['msg']}, not {found['input']!r}"
