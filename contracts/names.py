@@ -61,6 +61,11 @@ def install_workflow_id(install: str) -> str:
     return f"install/{install}"
 
 
+def access_workflow_id(org: str) -> str:
+    """The workflow id of the Access workflow: who of the org's workers may pass the gateway."""
+    return f"access/{org}"
+
+
 def owner_of(workflow_id: str) -> tuple[str, str] | None:
     """The kind and the owner that a workflow id names, or None where it has another form."""
     kind, _, rest = workflow_id.partition("/")

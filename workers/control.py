@@ -16,6 +16,7 @@ from contracts.names import CONTROL_QUEUE
 from wire.arguments import ArgumentCount
 from wire.connection import TemporalAddress
 from workers.process import DRAIN_TIMEOUT, run
+from workflows.access import Access
 from workflows.action import Action
 from workflows.build import Build
 from workflows.deploy import Deploy
@@ -28,7 +29,7 @@ _ACTIVITIES = 10_000
 """At a time: a look at a run that holds a turn takes a slot for as long as another run waits, which
 may be weeks, and needs nothing else."""
 
-WORKFLOWS = (Build, Install, Provision, Deploy, Deprovision, Action, Unknown)
+WORKFLOWS = (Build, Install, Provision, Deploy, Deprovision, Action, Access, Unknown)
 
 SANDBOX = SandboxedWorkflowRunner(
     restrictions=SandboxRestrictions.default.with_passthrough_modules(

@@ -11,11 +11,11 @@ from contracts.activities import Activity
 from contracts.messages import Message, OperationInput, WorkerInput
 
 ALL = activities()
-LOCAL = {"release.read"}
+LOCAL = {"release.read", "access.verify_enrolment"}
 """Run inside the control worker, where a heartbeat means nothing."""
 
 CONTROL_SIDE = re.compile(
-    r"(build|release)\..*|install\.(open_runs|watch_run|set_schedules)|stack\..*"
+    r"(build|release)\..*|install\.(open_runs|watch_run|set_schedules)|stack\..*|access\..*"
 )
 """Run on the control plane's own workers, which are never older than it."""
 
@@ -53,7 +53,7 @@ class TestEach:
     def test_only_what_a_person_waits_for_gives_up_before_it_starts(
         self, one: Activity[BaseModel, BaseModel]
     ) -> None:
-        waited_for = {"plan.view", "operation.log"}
+        waited_for = {"plan.view", "operation.log", "access.mint_token"}
         expected = timedelta(seconds=5) if one.name in waited_for else None
         assert one.schedule_to_start == expected
 

@@ -1,0 +1,185 @@
+"""`access.verify_enrolment` and `access.mint_token`, on the control worker."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from temporalio import activity
+
+from activities.access.authority import EnrolmentAuthority, EnrolmentKey
+from activities.access.vouching import NotVouched, Vouching
+from contracts import access as declared
+from contracts.access import (
+    CloudProof,
+    Enrolled,
+    EnrolRequest,
+    MintedToken,
+    MintToken,
+    TokenProof,
+    VerifiedEnrolment,
+    VerifyEnrolment,
+)
+from contracts.errors import BadInput, CredentialsRefused, Unreachable
+from wire.enrolment_token import InvalidToken, TokenId, answer_bytes, sealed_about
+from wire.sealing import CannotUnseal, decoded, encoded, seal
+from wire.worker_identity import thumbprint
+
+PayloadKeys = Callable[[str], bytes]
+"""What a worker needs to read its payloads, by its subject."""
+
+
+def no_payload_keys(subject: str) -> bytes:
+    """Payloads are plain: there is nothing to hand out."""
+    return b""
+
+
+class AccessActivities:
+    """What needs the enrolment key."""
+
+    def __init__(
+        self,
+        authority: EnrolmentAuthority,
+        namespace: str,
+        *,
+        vouching: Vouching | None = None,
+        payload_keys: PayloadKeys = no_payload_keys,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Enrol workers of the org `namespace`.
+
+        Args:
+            authority: The enrolment keys.
+            namespace: The org.
+            vouching: The clouds that may vouch for machines; by default, as the clouds are.
+            payload_keys: What each worker is handed, sealed to it.
+            clock: Seconds since 1970; by it tokens expire.
+        """
+        self._authority = authority
+        self._namespace = namespace
+        self._vouching = vouching or Vouching()
+        self._payload_keys = payload_keys
+        self._clock = clock
+
+    @activity.defn(name=declared.MINT_TOKEN.name)
+    async def mint_token(self, input: MintToken) -> MintedToken:
+        """Make a one-time token, sealed to whoever asked.
+
+        Raises:
+            BadInput: the key to seal to is none.
+        """
+        expires = int(self._clock()) + input.lifetime_seconds
+        named = TokenId.fresh(self._namespace, input.subject, expires)
+        token = self._authority.mint(named).render().encode()
+        try:
+            sealed = seal(token, decoded(input.seal_to), sealed_about("token", input.subject))
+        except ValueError:
+            raise BadInput("seal_to is no X25519 public key.") from None
+        when = datetime.fromtimestamp(expires, UTC).isoformat()
+        return MintedToken(id=str(named), expires=when, sealed=sealed)
+
+    @activity.defn(name=declared.VERIFY_ENROLMENT.name)
+    async def verify_enrolment(self, input: VerifyEnrolment) -> VerifiedEnrolment:
+        """Check the proof, and answer with what only the worker can read.
+
+        Raises:
+            CredentialsRefused: the proof does not hold; its details have a code.
+            Unreachable: the cloud that vouches does not answer.
+        """
+        # In a thread: a cloud may take seconds to answer.
+        return await asyncio.to_thread(self._verified, input)
+
+    def _verified(self, input: VerifyEnrolment) -> VerifiedEnrolment:
+        request = input.request
+        if request.token is not None:
+            key, named = self._check_token(request.token, request, input.org)
+            return VerifiedEnrolment(
+                enrolled=self._answer(request, key), number=named.number, expires=named.expires
+            )
+        if request.cloud is not None:
+            key, principal = self._check_cloud(request.cloud, input)
+            return VerifiedEnrolment(enrolled=self._answer(request, key), principal=principal)
+        raise _refused("malformed", "An enrolment is proven either by a token or by a cloud.")
+
+    def _check_token(
+        self, shown: TokenProof, request: EnrolRequest, org: str
+    ) -> tuple[EnrolmentKey, TokenId]:
+        try:
+            named = TokenId.parse(shown.id)
+        except InvalidToken as error:
+            raise _refused("malformed", str(error)) from None
+        key = self._authority.which_made(
+            shown.id, lambda token: token.proves(shown.proof, request.keys)
+        )
+        if key is None:
+            raise _refused(
+                "token_invalid",
+                "This token was not made by this control plane, or does not belong to these keys. "
+                "Render the stack anew for a fresh one.",
+            )
+        # From here on the id is known to be genuine.
+        if (named.org, named.subject) != (org, request.subject):
+            raise _refused(
+                "token_foreign",
+                f"This token is for {named.subject} of the org {named.org}, not for "
+                f"{request.subject} of {org}.",
+            )
+        now = self._clock()
+        if named.expires <= now:
+            raise _refused(
+                "token_expired",
+                f"This token ended at {_at(named.expires)}; by the control plane's clock it is "
+                f"{_at(now)}. Render the stack anew for a fresh one.",
+            )
+        return key, named
+
+    def _check_cloud(self, shown: CloudProof, input: VerifyEnrolment) -> tuple[EnrolmentKey, str]:
+        request = input.request
+        if input.cloud is None or input.cloud.kind != shown.kind:
+            raise _refused(
+                "not_pinned",
+                f"No {shown.kind} identity is pinned for {request.subject}; the vendor can: "
+                f"exclave access pin {request.subject.removeprefix('install/')} --help",
+            )
+        try:
+            key, document = self._authority.open(
+                shown.document, sealed_about("document", request.subject)
+            )
+            bound = f"exclave:{request.subject}:{_thumbprint(request)}"
+            principal = self._vouching.verify(input.cloud, document, bound)
+        except CannotUnseal as error:
+            raise _refused("malformed", str(error)) from None
+        except NotVouched as error:
+            raise _refused("not_vouched", str(error)) from None
+        except OSError as error:
+            raise Unreachable(f"{shown.kind} cannot be asked who the machine is: {error}") from None
+        return key, principal
+
+    def _answer(self, request: EnrolRequest, key: EnrolmentKey) -> Enrolled:
+        subject = request.subject
+        try:
+            sealed = seal(
+                self._payload_keys(subject),
+                decoded(request.keys.sealing),
+                sealed_about("payload keys", subject),
+            )
+        except ValueError:
+            raise _refused("malformed", "The worker's sealing key is no X25519 key.") from None
+        return Enrolled(
+            subject=subject,
+            thumbprint=_thumbprint(request),
+            sealed=sealed,
+            signature=encoded(key.signing.sign(answer_bytes(subject, request.keys, sealed))),
+        )
+
+
+def _thumbprint(request: EnrolRequest) -> str:
+    return thumbprint(decoded(request.keys.signing))
+
+
+def _refused(code: str, message: str) -> CredentialsRefused:
+    return CredentialsRefused(message, {"code": code})
+
+
+def _at(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

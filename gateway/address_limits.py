@@ -1,0 +1,42 @@
+"""How often an address may call without a credential: a bucket of tokens for each."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_REMEMBERED = 10_000
+"""Addresses; the one that called longest ago is forgotten first, and has a full bucket then."""
+
+
+@dataclass
+class _Bucket:
+    left: float
+    at: float
+
+
+class AddressLimits:
+    """Lets each address call a number of times at once, and then so many times a second."""
+
+    def __init__(
+        self, burst: int, per_second: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Set both; behind a proxy that hides addresses they hold for all callers together."""
+        self._burst = burst
+        self._per_second = per_second
+        self._clock = clock
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+
+    def wait_seconds(self, address: str) -> float:
+        """Take one call of the address; 0 if it may, else after how long it may."""
+        now = self._clock()
+        bucket = self._buckets.setdefault(address, _Bucket(float(self._burst), now))
+        self._buckets.move_to_end(address)
+        if len(self._buckets) > _REMEMBERED:
+            self._buckets.popitem(last=False)
+        filled = bucket.left + (now - bucket.at) * self._per_second
+        bucket.left, bucket.at = min(filled, float(self._burst)), now
+        if bucket.left >= 1:
+            bucket.left -= 1
+            return 0.0
+        return (1 - bucket.left) / self._per_second

@@ -1,0 +1,302 @@
+"""Where a worker enrols and gets its credentials: three routes that need none.
+
+What a worker proves at its enrolment is judged on the control side alone; here it only passes
+through. What it proves for a credential is a signature by the key that was enrolled.
+"""
+
+import asyncio
+import logging
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from pydantic import BaseModel, ValidationError
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from temporalio.client import Client, WorkflowQueryFailedError, WorkflowUpdateFailedError
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
+
+from contracts.access import Enrolled, EnrolRequest
+from contracts.errors import BadInput, CredentialsRefused
+from contracts.names import access_workflow_id
+from gateway.access import AccessWatch
+from gateway.address_limits import AddressLimits
+from gateway.credentials import GatewayCredentials
+from wire.enrolment_messages import (
+    ASSERTION_ALGORITHM,
+    ASSERTION_AUDIENCE,
+    ASSERTION_SECONDS,
+    CREDENTIAL_PATH,
+    ENROL_PATH,
+    SKEW_SECONDS,
+    TIME_PATH,
+    CredentialAnswer,
+    CredentialBody,
+    EnrolAnswer,
+    EnrolBody,
+    Refusal,
+    TimeAnswer,
+    skew_in_words,
+)
+from wire.sealing import decoded
+
+_log = logging.getLogger(__name__)
+
+B = TypeVar("B", bound=BaseModel)
+
+_LARGEST_BODY = 64 * 1024
+_ENROLLING = 4
+"""At a time: a workflow takes ten updates at once, and there may be other gateways."""
+_ANSWER = timedelta(seconds=20)
+_REMEMBERED_ASSERTIONS = 100_000
+
+
+class _Refused(Exception):
+    def __init__(
+        self, status: int, code: str, message: str, what_to_do: str = "", wait: float = 0.0
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.what_to_do = what_to_do
+        self.wait = wait
+
+
+@dataclass
+class Enrolment:
+    """The three routes, and what they need."""
+
+    client: Client
+    """Connected to the org's namespace."""
+    watch: AccessWatch
+    credentials: GatewayCredentials
+    limits: AddressLimits = field(default_factory=lambda: AddressLimits(60, 2.0))
+    clock: Callable[[], float] = time.time
+
+    def __post_init__(self) -> None:
+        self._seen: OrderedDict[str, float] = OrderedDict()
+        self._enrolling = asyncio.Semaphore(_ENROLLING)
+
+    def routes(self) -> list[Route]:
+        """To be mounted at the root of a listener with TLS."""
+        return [
+            Route(ENROL_PATH, self._answering(self._enrol), methods=["POST"]),
+            Route(CREDENTIAL_PATH, self._answering(self._credential), methods=["POST"]),
+            Route(TIME_PATH, self._answering(self._time), methods=["GET"]),
+        ]
+
+    def _answering(
+        self, handler: Callable[[Request], Awaitable[BaseModel]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            try:
+                self._limit(request)
+                return _json(await handler(request), 200)
+            except _Refused as refused:
+                return self._refusal(refused)
+            except ClientDisconnect:
+                return self._refusal(_Refused(499, "gone", "the client went away"))
+            except (RPCError, WorkflowQueryFailedError) as error:
+                _log.warning("%s: the control plane does not answer: %s", request.url.path, error)
+                return self._refusal(_unavailable())
+
+        return answer
+
+    def _limit(self, request: Request) -> None:
+        address = request.client.host if request.client else ""
+        wait = self.limits.wait_seconds(address)
+        if wait:
+            raise _Refused(
+                429, "too_often", f"{address} calls too often.", "It is tried again later.", wait
+            )
+
+    def _refusal(self, refused: _Refused) -> Response:
+        body = Refusal(
+            code=refused.code,
+            message=refused.message,
+            what_to_do=refused.what_to_do,
+            time=self.clock(),
+        )
+        answer = _json(body, refused.status)
+        if refused.wait:
+            answer.headers["Retry-After"] = str(math.ceil(refused.wait))
+        return answer
+
+    async def _time(self, request: Request) -> TimeAnswer:
+        return TimeAnswer(time=self.clock())
+
+    async def _enrol(self, request: Request) -> EnrolAnswer:
+        body = await _body(request, EnrolBody)
+        argument = EnrolRequest(
+            subject=body.subject, keys=body.keys, token=body.token, cloud=body.cloud
+        )
+        try:
+            async with self._enrolling:
+                enrolled: Enrolled = await self.client.get_workflow_handle(
+                    access_workflow_id(self.watch.org)
+                ).execute_update("enrol", argument, result_type=Enrolled, rpc_timeout=_ANSWER)
+        except WorkflowUpdateFailedError as error:
+            refused = self._of_update(error, body)
+            _log.warning("%s is not enrolled (%s).", body.subject, refused.code)
+            raise refused from error
+        await self.watch.refresh()
+        _log.info(
+            "%s is enrolled, key %s, from %s.",
+            enrolled.subject,
+            enrolled.thumbprint,
+            request.client.host if request.client else "?",
+        )
+        return EnrolAnswer(time=self.clock(), **enrolled.model_dump())
+
+    def _of_update(self, error: WorkflowUpdateFailedError, body: EnrolBody) -> _Refused:
+        cause = error.cause
+        if not isinstance(cause, ApplicationError):
+            return _unavailable()
+        if cause.type == BadInput.__name__:
+            return _Refused(400, "malformed", cause.message)
+        if cause.type != CredentialsRefused.__name__:
+            _log.error("An enrolment failed: %s", cause)
+            return _unavailable()
+        details = cause.details[0] if cause.details else {}
+        code = details.get("code", "refused") if isinstance(details, dict) else "refused"
+        return _Refused(403, str(code), cause.message, self._about_clock(body.time))
+
+    async def _credential(self, request: Request) -> CredentialAnswer:
+        body = await _body(request, CredentialBody)
+        subject, thumbprint = _named(body.assertion)
+        key = self.watch.key_of(subject, thumbprint)
+        if key is None:
+            # It may have been enrolled at another gateway a moment ago.
+            await self.watch.refresh()
+            key = self.watch.key_of(subject, thumbprint)
+        if key is None:
+            raise _Refused(
+                403,
+                "not_enrolled",
+                f"The key {thumbprint} of {subject} is not enrolled.",
+                "Give the worker a new enrolment token, from a stack that is rendered anew.",
+            )
+        claims = self._claims(body, key.key)
+        access = self.watch.access_of(subject)
+        if access is None or access.revoked or key.revoked:
+            since = (access.revoked if access else "") or key.revoked
+            raise _Refused(
+                403,
+                "revoked" if access and access.revoked else "key_revoked",
+                f"{subject} (key {thumbprint}) was revoked at {since}.",
+                "The vendor can restore it: exclave access restore "
+                f"{subject.removeprefix('install/')}",
+            )
+        self._once(claims)
+        kind, _, name = subject.partition("/")
+        issued = self.credentials.issue(kind, self.watch.org, name, thumbprint)
+        return CredentialAnswer(
+            credential=issued.token,
+            expires=issued.expires,
+            seconds=issued.seconds,
+            time=self.clock(),
+        )
+
+    def _claims(self, body: CredentialBody, key: str) -> dict[str, Any]:
+        try:
+            claims: dict[str, Any] = jwt.decode(
+                body.assertion,
+                Ed25519PublicKey.from_public_bytes(decoded(key)),
+                algorithms=[ASSERTION_ALGORITHM],
+                audience=ASSERTION_AUDIENCE,
+                # The times are judged below: a clock that is wrong is named as such.
+                options={
+                    "require": ["exp", "iat", "aud", "sub", "org", "jti"],
+                    "verify_exp": False,
+                    "verify_iat": False,
+                },
+            )
+            times = float(claims["iat"]), float(claims["exp"])
+        except (jwt.InvalidTokenError, ValueError, TypeError) as error:
+            raise _Refused(401, "assertion_invalid", "The assertion does not hold.") from error
+        if claims["org"] != self.watch.org:
+            raise _Refused(403, "other_org", f"This gateway serves the org {self.watch.org} alone.")
+        self._judge(*times)
+        return claims
+
+    def _judge(self, made: float, ends: float) -> None:
+        now = self.clock()
+        if not 0 < ends - made <= ASSERTION_SECONDS:
+            raise _Refused(401, "assertion_invalid", "The assertion is good for too long.")
+        if not made - SKEW_SECONDS <= now <= ends + SKEW_SECONDS:
+            raise _Refused(
+                401,
+                "clock_skew",
+                f"The assertion was not made now: {skew_in_words(made - now)}.",
+                "Set the clock of the worker's machine (timedatectl set-ntp true).",
+            )
+
+    def _once(self, claims: dict[str, Any]) -> None:
+        """Refuse an assertion that was used before, for as long as its times would let it pass."""
+        now = self.clock()
+        number = f"{claims['sub']} {claims['jti']}"[:300]
+        if number in self._seen:
+            raise _Refused(401, "replayed", "This assertion was used before.")
+        while self._seen and (
+            next(iter(self._seen.values())) < now or len(self._seen) >= _REMEMBERED_ASSERTIONS
+        ):
+            self._seen.popitem(last=False)
+        self._seen[number] = now + 2 * SKEW_SECONDS + ASSERTION_SECONDS
+
+    def _about_clock(self, theirs: float) -> str:
+        skew = theirs - self.clock()
+        if abs(skew) <= SKEW_SECONDS:
+            return ""
+        words = skew_in_words(skew)
+        return f"Note that {words}; set it (timedatectl set-ntp true)."
+
+
+def _named(assertion: str) -> tuple[str, str]:
+    """Whose assertion it says it is, which its signature has yet to prove."""
+    try:
+        header = jwt.get_unverified_header(assertion)
+        claims = jwt.decode(assertion, options={"verify_signature": False, "verify_exp": False})
+        subject, thumbprint = claims["sub"], header["kid"]
+        if not isinstance(subject, str) or not isinstance(thumbprint, str):
+            raise TypeError("no text")
+    except (jwt.InvalidTokenError, KeyError, TypeError) as error:
+        raise _Refused(401, "assertion_invalid", "This is no assertion of a worker.") from error
+    return subject[:100], thumbprint[:100]
+
+
+async def _body(request: Request, model: type[B]) -> B:
+    data = bytearray()
+    async for piece in request.stream():
+        data += piece
+        if len(data) > _LARGEST_BODY:
+            raise _Refused(413, "too_large", f"The body has over {_LARGEST_BODY} bytes.")
+    try:
+        return model.model_validate_json(bytes(data))
+    except ValidationError as error:
+        # Where it is wrong, and nothing of what was sent.
+        places = ", ".join(
+            f"{'.'.join(str(part) for part in one['loc']) or 'the body'}: {one['msg']}"
+            for one in error.errors(include_input=False, include_url=False)
+        )
+        raise _Refused(400, "malformed", f"The body is not what it should be: {places}.") from error
+
+
+def _unavailable() -> _Refused:
+    return _Refused(
+        503, "unavailable", "The control plane does not answer.", "It is tried again by itself.", 5
+    )
+
+
+def _json(body: BaseModel, status: int) -> JSONResponse:
+    return JSONResponse(
+        body.model_dump(mode="json"), status_code=status, headers={"Cache-Control": "no-store"}
+    )

@@ -1,0 +1,243 @@
+"""The worker's side of the gateway's routes: enrol, renew, and what each refusal means."""
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import httpx
+import jwt
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from pydantic import BaseModel, ValidationError
+
+from contracts.access import CloudProof, TokenProof
+from wire.enrolment_messages import (
+    ASSERTION_ALGORITHM,
+    ASSERTION_AUDIENCE,
+    ASSERTION_SECONDS,
+    CREDENTIAL_PATH,
+    ENROL_PATH,
+    SKEW_SECONDS,
+    CredentialAnswer,
+    CredentialBody,
+    EnrolAnswer,
+    EnrolBody,
+    Refusal,
+    skew_in_words,
+)
+from wire.enrolment_token import EnrolmentToken, TokenId, answer_bytes, sealed_about
+from wire.gateway_address import GatewayAddress
+from wire.sealing import KEY_BYTES, CannotUnseal, decoded, seal, unseal
+from wire.worker_identity import WorkerIdentity
+
+_SECONDS = 30.0
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class GatewayAway(Exception):
+    """The gateway, or what is behind it, does not answer; trying again later may do."""
+
+
+class GatewayRefused(Exception):
+    """The gateway refuses; the message says what happened and what to do."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class AnswerForged(Exception):
+    """The answer is not the control side's, whoever sent it: nothing of it is used."""
+
+
+@dataclass(frozen=True)
+class ControlKeys:
+    """The public half of the control side's enrolment key, as the stack carries it."""
+
+    signing: bytes
+    sealing: bytes
+
+    @staticmethod
+    def parse(text: str) -> "ControlKeys":
+        """Read it.
+
+        Raises:
+            ValueError: it is none.
+        """
+        raw = decoded(text)
+        if len(raw) != 2 * KEY_BYTES:
+            raise ValueError("it is no control key")
+        return ControlKeys(raw[:KEY_BYTES], raw[KEY_BYTES:])
+
+
+@dataclass(frozen=True)
+class Enrolee:
+    """Who enrols, and where."""
+
+    org: str
+    subject: str
+    identity: WorkerIdentity
+    gateway: GatewayAddress
+    control: ControlKeys
+
+
+class GatewayCalls:
+    """Calls of one worker to its gateway."""
+
+    def __init__(self, who: Enrolee, clock: Callable[[], float] = time.time) -> None:
+        """Call as `who`, whose machine has this clock."""
+        self._who = who
+        self._clock = clock
+        self._client: httpx.AsyncClient | None = None
+        self._offset = 0.0
+        """The gateway's clock less this machine's, as learnt from its last answer."""
+
+    @property
+    def skew(self) -> float:
+        """This machine's clock less the gateway's, in seconds."""
+        return -self._offset
+
+    async def close(self) -> None:
+        """Close the connection."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def enrol_by_token(self, token: EnrolmentToken) -> bytes:
+        """Enrol with the stack's one-time token; returns the payload keys.
+
+        Raises:
+            GatewayAway: nobody answers.
+            GatewayRefused: the enrolment is refused.
+            AnswerForged: somebody else than the control side answered.
+        """
+        named = TokenId.parse(token.id)
+        if (named.org, named.subject) != (self._who.org, self._who.subject):
+            raise GatewayRefused(
+                "token_foreign",
+                f"The token is for {named.subject} of the org {named.org}, and this worker is "
+                f"{self._who.subject} of {self._who.org}. Use the token of this install's stack.",
+            )
+        proof = TokenProof(id=token.id, proof=token.prove(self._who.identity.public))
+        return await self._enrol(proof, None)
+
+    async def enrol_by_cloud(self, kind: str, document: bytes) -> bytes:
+        """Enrol by what the cloud gave to this machine; as `enrol_by_token`."""
+        about = sealed_about("document", self._who.subject)
+        sealed = seal(document, self._who.control.sealing, about)
+        return await self._enrol(None, CloudProof(kind=kind, document=sealed))
+
+    async def _enrol(self, token: TokenProof | None, cloud: CloudProof | None) -> bytes:
+        who = self._who
+        body = EnrolBody(
+            subject=who.subject,
+            keys=who.identity.public,
+            token=token,
+            cloud=cloud,
+            time=self._clock(),
+        )
+        answer = await self._post(ENROL_PATH, body, EnrolAnswer)
+        signed = answer_bytes(who.subject, who.identity.public, answer.sealed)
+        try:
+            Ed25519PublicKey.from_public_bytes(who.control.signing).verify(
+                decoded(answer.signature), signed
+            )
+            about = sealed_about("payload keys", who.subject)
+            return unseal(answer.sealed, who.identity.sealing, about)
+        except (InvalidSignature, CannotUnseal, ValueError) as error:
+            raise AnswerForged(
+                f"The answer of {who.gateway.url} is not one of the control side that made this "
+                "worker's stack. Either the stack is of another control plane, or somebody stands "
+                "in between: nothing of the answer is used."
+            ) from error
+
+    async def credential(self) -> CredentialAnswer:
+        """A new credential, for the key that was enrolled.
+
+        Raises:
+            GatewayAway: nobody answers.
+            GatewayRefused: there is none for this worker.
+        """
+        try:
+            return await self._post(CREDENTIAL_PATH, self._asking(), CredentialAnswer)
+        except GatewayRefused as refused:
+            if refused.code != "clock_skew":
+                raise
+        # The refusal told what time it is there.
+        return await self._post(CREDENTIAL_PATH, self._asking(), CredentialAnswer)
+
+    def _asking(self) -> CredentialBody:
+        now = self._clock()
+        made = int(now + self._offset)
+        claims = {
+            "aud": ASSERTION_AUDIENCE,
+            "org": self._who.org,
+            "sub": self._who.subject,
+            "iat": made,
+            "exp": made + ASSERTION_SECONDS,
+            "jti": uuid.uuid4().hex,
+        }
+        identity = self._who.identity
+        assertion = jwt.encode(
+            claims, identity.signing, ASSERTION_ALGORITHM, headers={"kid": identity.thumbprint}
+        )
+        return CredentialBody(assertion=assertion, time=now)
+
+    async def _post(self, path: str, body: BaseModel, model: type[M]) -> M:
+        url = self._who.gateway.url + path
+        try:
+            client = self._connected()
+            response = await client.post(
+                url, content=body.model_dump_json(), headers={"Content-Type": "application/json"}
+            )
+        except httpx.HTTPError as error:
+            raise GatewayAway(f"{url} does not answer: {_reason(error)}") from error
+        except OSError as error:
+            raise GatewayAway(
+                f"The certificate authority {self._who.gateway.ca} cannot be used: {error}"
+            ) from error
+        if response.status_code != 200:
+            raise self._refusal(url, response)
+        try:
+            answer = model.model_validate_json(response.content)
+        except ValidationError as error:
+            raise GatewayAway(f"{url} does not answer as a gateway does.") from error
+        self._learn_time(answer)
+        return answer
+
+    def _connected(self) -> httpx.AsyncClient:
+        if self._client is None:
+            verify = self._who.gateway.context() if self._who.gateway.secure else True
+            # No redirects: what is sent is for this gateway alone.
+            self._client = httpx.AsyncClient(
+                verify=verify, timeout=_SECONDS, follow_redirects=False
+            )
+        return self._client
+
+    def _refusal(self, url: str, response: httpx.Response) -> GatewayAway | GatewayRefused:
+        try:
+            told = Refusal.model_validate_json(response.content)
+        except ValidationError:
+            return GatewayAway(f"{url} answers {response.status_code}, not as a gateway does.")
+        self._learn_time(told)
+        words = " ".join(one for one in (told.message, told.what_to_do) if one)
+        if response.status_code >= 500 or response.status_code == 429:
+            return GatewayAway(f"{url} answers: {words}")
+        return GatewayRefused(told.code, words)
+
+    def _learn_time(self, answer: BaseModel) -> None:
+        theirs = getattr(answer, "time", None)
+        if isinstance(theirs, float):
+            self._offset = theirs - self._clock()
+
+    def about_clock(self) -> str:
+        """A warning in words where this machine's clock is far off; else empty."""
+        if abs(self.skew) <= SKEW_SECONDS:
+            return ""
+        return f"{skew_in_words(self.skew)}; set it (timedatectl set-ntp true)"
+
+
+def _reason(error: httpx.HTTPError) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,72 @@
+"""Where the gateway is, and how its certificate is known."""
+
+import re
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?/?"
+)
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+class NoGatewayAddress(ValueError):
+    """It cannot be a gateway's address."""
+
+
+@dataclass(frozen=True)
+class GatewayAddress:
+    """One address for all that a worker needs."""
+
+    url: str
+    """`https://host:port`, or `http://` on this machine alone."""
+    ca: Path | None = None
+    """PEM of the authority that the gateway's certificate is of; else those of the system."""
+
+    @staticmethod
+    def parse(url: str, ca: Path | None = None) -> "GatewayAddress":
+        """Read an address.
+
+        Raises:
+            NoGatewayAddress: it is none, or would carry credentials in clear over a network.
+        """
+        match = _URL.fullmatch(url)
+        if match is None or not 0 < int(match["port"] or 443) < 65536:
+            raise NoGatewayAddress(
+                f"{url!r} is no gateway; write for example https://gateway.example.com"
+            )
+        if match["scheme"] == "http" and match["host"] not in _LOOPBACK:
+            raise NoGatewayAddress(
+                f"{url!r} would carry credentials in clear; a gateway is reached by https://"
+            )
+        return GatewayAddress(url.rstrip("/"), ca)
+
+    @property
+    def secure(self) -> bool:
+        """Whether it is TLS."""
+        return self.url.startswith("https://")
+
+    @property
+    def target(self) -> str:
+        """`host:port`, as gRPC dials it."""
+        host = self.url.partition("://")[2]
+        if re.search(r":[0-9]+$", host):
+            return host
+        return f"{host}:{443 if self.secure else 80}"
+
+    def ca_pem(self) -> bytes | None:
+        """The authority's certificate, where it is given.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        return self.ca.read_bytes() if self.ca else None
+
+    def context(self) -> ssl.SSLContext:
+        """What httpx trusts.
+
+        Raises:
+            OSError: the authority's certificate cannot be read, or is none.
+        """
+        return ssl.create_default_context(cafile=str(self.ca) if self.ca else None)

@@ -1,0 +1,122 @@
+"""A worker's own keys: made by itself on its first start, and never leaving its machine.
+
+Ed25519 to prove who it is, X25519 for what is sealed to it.
+"""
+
+import os
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from contracts.access import PublicKeys
+from wire.sealing import encoded
+
+_FILE = "keys.pem"
+
+
+class IdentityUnusable(Exception):
+    """The worker's keys cannot be read or written; the message says why and what to do."""
+
+
+def thumbprint(signing: bytes) -> str:
+    """What a worker's key is called, by its raw Ed25519 public key."""
+    return sha256(signing).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class WorkerIdentity:
+    """Both keys of a worker."""
+
+    signing: Ed25519PrivateKey
+    sealing: X25519PrivateKey
+
+    def __repr__(self) -> str:
+        return f"WorkerIdentity({self.thumbprint})"
+
+    @property
+    def thumbprint(self) -> str:
+        """What its key is called."""
+        return thumbprint(self.signing.public_key().public_bytes_raw())
+
+    @property
+    def public(self) -> PublicKeys:
+        """What others may see."""
+        return PublicKeys(
+            signing=encoded(self.signing.public_key().public_bytes_raw()),
+            sealing=encoded(self.sealing.public_key().public_bytes_raw()),
+        )
+
+    @staticmethod
+    def generate() -> "WorkerIdentity":
+        """New keys."""
+        return WorkerIdentity(Ed25519PrivateKey.generate(), X25519PrivateKey.generate())
+
+    @staticmethod
+    def open(folder: Path) -> "WorkerIdentity":
+        """The keys in a folder, made there if it has none; only the owner can read them.
+
+        Raises:
+            IdentityUnusable: the file cannot be read, or is no pair of keys.
+        """
+        path = folder / _FILE
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not path.exists():
+                _write_once(path, WorkerIdentity.generate()._pem())
+            return _read(path)
+        except OSError as error:
+            raise IdentityUnusable(
+                f"The worker's keys cannot be used: {error.filename}: {error.strerror}. The folder "
+                "has to belong to the user that the worker runs as."
+            ) from error
+
+    def _pem(self) -> bytes:
+        form = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        return self.signing.private_bytes(*form) + self.sealing.private_bytes(*form)
+
+
+def _write_once(path: Path, content: bytes) -> None:
+    """Write a secret file whole or not at all; one that somebody made meanwhile stays."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part.unlink(missing_ok=True)
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        # A second worker of this machine was first: both have its keys.
+        return
+    finally:
+        part.unlink()
+
+
+def _read(path: Path) -> WorkerIdentity:
+    end = b"-----END PRIVATE KEY-----"
+    first, _, second = path.read_bytes().partition(end)
+    try:
+        signing = load_pem_private_key(first + end, password=None)
+        sealing = load_pem_private_key(second, password=None)
+    except ValueError as error:
+        raise IdentityUnusable(_damaged(path)) from error
+    if not isinstance(signing, Ed25519PrivateKey) or not isinstance(sealing, X25519PrivateKey):
+        raise IdentityUnusable(_damaged(path))
+    return WorkerIdentity(signing, sealing)
+
+
+def _damaged(path: Path) -> str:
+    return (
+        f"{path} does not hold a worker's keys. Remove it, so that the worker makes new ones, and "
+        "enrol it again with a new token."
+    )

@@ -1,0 +1,282 @@
+"""Access: the entity that knows which of an org's workers may pass the gateway."""
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+from contracts import access
+from contracts.access import (
+    KEYS_PER_SUBJECT,
+    AccessChanged,
+    AccessInput,
+    AccessPage,
+    AccessPageRequest,
+    CarriedAccess,
+    Enrolled,
+    EnrolledKey,
+    EnrolRequest,
+    Pause,
+    PinCloud,
+    Revoke,
+    SubjectAccess,
+    UsedToken,
+    VerifiedEnrolment,
+    VerifyEnrolment,
+)
+from contracts.errors import CredentialsRefused, ExclaveError, NotThere, by_type
+from workflows.calls import call_local, typed_cause
+from workflows.identity import require_id
+
+
+@workflow.defn(name="Access")
+class Access:
+    """Lives as long as the org does, and continues as new when its history grows."""
+
+    def __init__(self) -> None:
+        self._org = ""
+        self._version = 0
+        self._subjects: dict[str, SubjectAccess] = {}
+        self._used: dict[str, UsedToken] = {}
+        self._ready = False
+
+    @workflow.run
+    async def run(self, input: AccessInput) -> None:
+        """Serve until somebody ends it; then nobody passes any more."""
+        require_id("access", input.org, "")
+        carried = input.carried or CarriedAccess()
+        self._org = input.org
+        self._version = carried.version
+        self._subjects = dict(carried.subjects)
+        self._used = dict(carried.used)
+        self._ready = True
+        await workflow.wait_condition(
+            lambda: (
+                workflow.info().is_continue_as_new_suggested() and workflow.all_handlers_finished()
+            )
+        )
+        self._forget_expired()
+        carried = CarriedAccess(version=self._version, subjects=self._subjects, used=self._used)
+        workflow.continue_as_new(AccessInput(org=self._org, carried=carried))
+
+    @workflow.update
+    async def enrol(self, request: EnrolRequest) -> Enrolled:
+        """Enrol a worker's key; the same proof with the same key is fine a second time."""
+        await self._started()
+        self._refuse_revoked(request.subject, None)
+        verify = VerifyEnrolment(
+            org=self._org, request=request, cloud=self._of(request.subject).cloud
+        )
+        try:
+            verified = await call_local(
+                access.VERIFY_ENROLMENT, verify, summary=f"enrol {request.subject}"
+            )
+        except ActivityError as error:
+            raise _typed(error) from error
+        # Whatever was decided while the proof was looked at counts.
+        self._refuse_revoked(request.subject, verified.enrolled.thumbprint)
+        self._refuse_used(verified)
+        self._enrol(request, verified)
+        return verified.enrolled
+
+    def _enrol(self, request: EnrolRequest, verified: VerifiedEnrolment) -> None:
+        enrolled = verified.enrolled
+        self._forget_expired()
+        if verified.number is not None:
+            self._used[verified.number] = UsedToken(
+                subject=enrolled.subject,
+                thumbprint=enrolled.thumbprint,
+                expires=verified.expires,
+            )
+        found = self._of(enrolled.subject)
+        if all(one.thumbprint != enrolled.thumbprint for one in found.keys):
+            key = EnrolledKey(
+                thumbprint=enrolled.thumbprint,
+                key=request.keys.signing,
+                at=_now(),
+                how=request.cloud.kind if request.cloud else "token",
+            )
+            self._set(enrolled.subject, keys=_bounded([*found.keys, key]))
+
+    @enrol.validator
+    def _validate_enrol(self, request: EnrolRequest) -> None:
+        if (request.token is None) == (request.cloud is None):
+            raise CredentialsRefused(
+                "An enrolment is proven either by a token or by a cloud.", {"code": "malformed"}
+            )
+
+    def _refuse_revoked(self, subject: str, thumbprint: str | None) -> None:
+        found = self._of(subject)
+        if found.revoked:
+            raise CredentialsRefused(
+                f"{subject} was revoked at {found.revoked}; the vendor can restore it: "
+                f"exclave access restore {_typed_as(subject)}",
+                {"code": "revoked"},
+            )
+        for key in found.keys:
+            if key.thumbprint == thumbprint and key.revoked:
+                raise CredentialsRefused(
+                    f"The key {thumbprint} of {subject} was revoked at {key.revoked}; remove the "
+                    "worker's keys, so that it makes new ones, and enrol it with a new token.",
+                    {"code": "key_revoked"},
+                )
+
+    def _refuse_used(self, verified: VerifiedEnrolment) -> None:
+        used = self._used.get(verified.number or "")
+        if used is not None and used.thumbprint != verified.enrolled.thumbprint:
+            raise CredentialsRefused(
+                f"This token was already used by the key {used.thumbprint} of {used.subject}; a "
+                "token is good for one worker. If that was not you, revoke it: exclave access "
+                f"revoke {_typed_as(used.subject)} --key {used.thumbprint}",
+                {"code": "token_used"},
+            )
+
+    @workflow.update
+    async def revoke(self, request: Revoke) -> AccessChanged:
+        """Refuse a worker, or one of its keys, from now on."""
+        await self._started()
+        self._require_key(request)
+        if request.key is None:
+            if not self._of(request.subject).revoked:
+                self._set(request.subject, revoked=_now(), told=_told(request))
+        else:
+            self._set_key(request.subject, request.key, revoked=_now(), told=_told(request))
+        return self._changed(request.subject)
+
+    @revoke.validator
+    def _validate_revoke(self, request: Revoke) -> None:
+        """The argument's own checks are all that there is to check."""
+
+    @workflow.update
+    async def restore(self, request: Revoke) -> AccessChanged:
+        """Let a revoked worker, or key, pass again."""
+        await self._started()
+        self._require_known(request.subject)
+        self._require_key(request)
+        if request.key is None:
+            if self._of(request.subject).revoked:
+                self._set(request.subject, revoked="", told=_told(request))
+        else:
+            self._set_key(request.subject, request.key, revoked="", told=_told(request))
+        return self._changed(request.subject)
+
+    @restore.validator
+    def _validate_restore(self, request: Revoke) -> None:
+        """The argument's own checks are all that there is to check."""
+
+    @workflow.update
+    async def pause(self, request: Pause) -> AccessChanged:
+        """Hand the worker nothing more; it may end what it has. One that is not enrolled yet begins
+        paused then."""
+        await self._started()
+        if not self._of(request.subject).paused:
+            self._set(request.subject, paused=_now(), told=_told(request))
+        return self._changed(request.subject)
+
+    @pause.validator
+    def _validate_pause(self, request: Pause) -> None:
+        """The argument's own checks are all that there is to check."""
+
+    @workflow.update
+    async def resume(self, request: Pause) -> AccessChanged:
+        """Hand the worker its work again."""
+        await self._started()
+        self._require_known(request.subject)
+        if self._of(request.subject).paused:
+            self._set(request.subject, paused="", told=_told(request))
+        return self._changed(request.subject)
+
+    @resume.validator
+    def _validate_resume(self, request: Pause) -> None:
+        """The argument's own checks are all that there is to check."""
+
+    @workflow.update
+    async def pin(self, request: PinCloud) -> AccessChanged:
+        """Say which machine may enrol because its cloud vouches for it."""
+        await self._started()
+        if self._of(request.subject).cloud != request.cloud:
+            self._set(request.subject, cloud=request.cloud)
+        return self._changed(request.subject)
+
+    @pin.validator
+    def _validate_pin(self, request: PinCloud) -> None:
+        """The argument's own checks are all that there is to check."""
+
+    @workflow.query
+    def access(self, request: AccessPageRequest) -> AccessPage:
+        """How the workers stand, a page at a time."""
+        if not self._ready:
+            raise NotThere("The access of this org has not begun yet.")
+        names = sorted(name for name in self._subjects if name > request.after)
+        page = names[: request.limit]
+        return AccessPage(
+            org=self._org,
+            version=self._version,
+            subjects={name: self._subjects[name] for name in page},
+            next=page[-1] if len(names) > len(page) else None,
+        )
+
+    async def _started(self) -> None:
+        """Messages may come before the first line of `run`: wait until what it carries is there."""
+        if not self._ready:
+            await workflow.wait_condition(lambda: self._ready)
+
+    def _of(self, subject: str) -> SubjectAccess:
+        return self._subjects.get(subject, SubjectAccess())
+
+    def _set(self, subject: str, **changes: object) -> None:
+        self._subjects[subject] = self._of(subject).model_copy(update=changes)
+        self._version += 1
+
+    def _set_key(self, subject: str, thumbprint: str, *, revoked: str, told: str) -> None:
+        """Revoke or restore a key, unless it is so already."""
+        keys = [
+            one.model_copy(update={"revoked": revoked})
+            if one.thumbprint == thumbprint and bool(one.revoked) != bool(revoked)
+            else one
+            for one in self._of(subject).keys
+        ]
+        if keys != self._of(subject).keys:
+            self._set(subject, keys=keys, told=told)
+
+    def _changed(self, subject: str) -> AccessChanged:
+        return AccessChanged(subject=subject, version=self._version, access=self._of(subject))
+
+    def _require_known(self, subject: str) -> None:
+        if subject not in self._subjects:
+            raise NotThere(f"Nothing is known of {subject}: see exclave access list.")
+
+    def _require_key(self, request: Revoke) -> None:
+        keys = [one.thumbprint for one in self._of(request.subject).keys]
+        if request.key is not None and request.key not in keys:
+            known = ", ".join(keys) or "none"
+            raise NotThere(f"{request.subject} has no key {request.key}; its keys: {known}.")
+
+    def _forget_expired(self) -> None:
+        now = workflow.now().timestamp()
+        self._used = {number: one for number, one in self._used.items() if one.expires > now}
+
+
+def _bounded(keys: list[EnrolledKey]) -> list[EnrolledKey]:
+    while len(keys) > KEYS_PER_SUBJECT:
+        keys.remove(next((one for one in keys if one.revoked), keys[0]))
+    return keys
+
+
+def _now() -> str:
+    return workflow.now().isoformat(timespec="seconds")
+
+
+def _told(request: Revoke | Pause) -> str:
+    return ": ".join(words for words in (request.by, request.reason) if words)
+
+
+def _typed_as(subject: str) -> str:
+    """A subject as a person types it."""
+    return subject.removeprefix("install/")
+
+
+def _typed(error: ActivityError) -> Exception:
+    """The activity's own error, with the details by which the gateway tells them apart."""
+    cause = typed_cause(error)
+    if cause is None or cause.type is None or not issubclass(by_type(cause.type), ExclaveError):
+        return error
+    return by_type(cause.type)(cause.message, *cause.details)
