@@ -5,6 +5,7 @@ method may raise RegistryUnreachable and RegistryRefused, and every one that rea
 DigestMismatch and ArtifactTooLarge too.
 """
 
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -38,15 +39,24 @@ _OCTETS = "application/octet-stream"
 class Registry:
     """One registry, by its address."""
 
-    def __init__(self, base_url: str, *, timeout: httpx.Timeout = _TIMEOUT) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        timeout: httpx.Timeout = _TIMEOUT,
+        auth: httpx.Auth | None = None,
+        trust: ssl.SSLContext | None = None,
+    ) -> None:
         """Nothing is connected yet.
 
         Args:
             base_url: scheme, host, port and, behind a gateway, the path above `/v2/`.
             timeout: seconds for connecting, and for each wait for the next bytes.
+            auth: what each request is shown with.
+            trust: the authorities of its certificate; by default, the well-known ones.
         """
         self.address = base_url.rstrip("/")
-        self._transport = Transport(self.address, timeout)
+        self._transport = Transport(self.address, timeout, auth, trust)
 
     def __enter__(self) -> Self:
         return self

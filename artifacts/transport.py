@@ -1,5 +1,6 @@
 """HTTP to one registry: same-host redirects only, no proxy from the environment, typed errors."""
 
+import ssl
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -14,12 +15,22 @@ _ERROR_BODY_BYTES = 4096
 class Transport:
     """The connections to one registry, for many threads at once."""
 
-    def __init__(self, address: str, timeout: httpx.Timeout) -> None:
+    def __init__(
+        self,
+        address: str,
+        timeout: httpx.Timeout,
+        auth: httpx.Auth | None = None,
+        trust: ssl.SSLContext | None = None,
+    ) -> None:
         """Nothing is connected yet."""
         self.address = address
         # trust_env would also send loopback addresses through a proxy of the environment's.
         self._client = httpx.Client(
-            timeout=timeout, trust_env=False, headers={"User-Agent": "exclave"}
+            timeout=timeout,
+            trust_env=False,
+            headers={"User-Agent": "exclave"},
+            auth=auth,
+            verify=trust or True,
         )
 
     def close(self) -> None:

@@ -34,6 +34,9 @@ class Stack(Message):
     """What it is for, for example `systemd`."""
     files: dict[str, str] = Field(default_factory=dict)
     """Content by path within the stack's folder; a few kB in all."""
+    token_file: str = ""
+    """Where the one-time token of the worker's enrolment belongs, if it needs one; whoever writes
+    the stack has a fresh one made."""
 
 
 RENDER_STACK = Activity("stack.render", RenderStack, Stack, timedelta(minutes=1))

@@ -48,6 +48,7 @@ COMMANDS = (
     _Listed("action", "commands.actions:action", "Run an action.", _INSTALLS),
     _Listed("rollback", "commands.changes:rollback", "Go back to an older release.", _INSTALLS),
     _Listed("deprovision", "commands.changes:deprovision", "Tear everything down.", _INSTALLS),
+    _Listed("access", "commands.access:access", "Who may pass the gateway.", _INSTALLS),
     _Listed("status", "commands.status:status", "What runs where, and what waits.", _LOOKING),
     _Listed("follow", "commands.follow:follow", "Follow a run to its end.", _LOOKING),
     _Listed("logs", "commands.logs:logs", "Print what a run's tools printed.", _LOOKING),

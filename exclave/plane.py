@@ -119,7 +119,7 @@ class Plane:
         )
         return await self._answered(call, workflow_id, sent=True)
 
-    async def ask(
+    async def ask(  # noqa: PLR0913 - what a query can be asked with
         self,
         workflow_id: str,
         query: str,
@@ -127,6 +127,7 @@ class Plane:
         run_id: str = "",
         *,
         ended: bool = True,
+        argument: BaseModel | None = None,
     ) -> T:
         """The answer of a query.
 
@@ -136,6 +137,7 @@ class Plane:
             result: The answer's type.
             run_id: Which run; by default the newest.
             ended: One that has ended is asked, too: it answers as it was then.
+            argument: What the query is asked with.
 
         Raises:
             NoSuchRun: there is no such workflow.
@@ -145,6 +147,7 @@ class Plane:
         handle = self.run(workflow_id, run_id or None)
         call: Awaitable[T] = handle.query(
             query,
+            args=[] if argument is None else [_sent(argument)],
             result_type=result,
             reject_condition=None if ended else QueryRejectCondition.NOT_OPEN,
             rpc_timeout=ANSWER,

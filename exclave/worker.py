@@ -1,12 +1,14 @@
 """`exclave worker`: what is done on the customer's side, on the install worker's machine."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from stacks.enrolment import Enrolment, EnrolmentError
+from store import pausing
 from store.install_state import InstallState
 from store.interface import StoreError
 from store.opening import open_store
@@ -15,11 +17,6 @@ worker = typer.Typer(
     help="On the install worker's machine: what only the customer may do.",
     no_args_is_help=True,
 )
-
-
-@worker.callback()
-def _group() -> None:
-    """Keep `set-input` a command of its own, though it is the only one."""
 
 
 @worker.command("set-input")
@@ -53,3 +50,45 @@ def set_input(
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from error
     typer.echo(f"{name} of {enrolled.install} is set; the next deploy uses it.", err=True)
+
+
+DataOption = Annotated[
+    Path, typer.Option(exists=True, file_okay=False, help="The worker's data folder.")
+]
+
+
+@worker.command()
+def pause(data: DataOption) -> None:
+    """Have the worker on this machine take no more work; what it has begun it ends.
+
+    Nobody else can resume it: it is a file in the worker's data folder.
+
+    Example:
+
+        exclave worker pause --data /var/lib/exclave
+    """
+    began = _at(data, pausing.pause)
+    typer.echo(
+        "The worker takes no more work; what it has begun it ends." if began else "It is paused.",
+        err=True,
+    )
+
+
+@worker.command()
+def resume(data: DataOption) -> None:
+    """Have the worker on this machine take work again.
+
+    Example:
+
+        exclave worker resume --data /var/lib/exclave
+    """
+    ended = _at(data, pausing.resume)
+    typer.echo("The worker takes work again." if ended else "It is not paused.", err=True)
+
+
+def _at(data: Path, change: Callable[[Path], bool]) -> bool:
+    try:
+        return change(data)
+    except OSError as error:
+        typer.echo(f"{error.filename}: {error.strerror}", err=True)
+        raise typer.Exit(1) from error

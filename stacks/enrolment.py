@@ -1,21 +1,38 @@
-"""The enrolment file: what an install worker must know to reach its control plane. No secret."""
+"""The enrolment file: what an install worker must know to reach its control plane. No secret.
+
+The one-time token, which is one, lies in a file of its own beside it.
+"""
 
 import json
 import re
+import ssl
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from contracts.names import Name
 from store.opening import folder_description, s3_description
 from store.s3_place import S3Place
+from wire.enrolling import ControlKeys
+from wire.gateway_address import GatewayAddress
 
 _HOST = r"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)"
 _ADDRESS = re.compile(rf"{_HOST}:(?P<port>[0-9]{{1,5}})")
 _REGION = re.compile(r"[a-z0-9-]{1,40}")
 _URL = re.compile(rf"https?://{_HOST}(?::(?P<port>[0-9]{{1,5}}))?(?P<path>/[A-Za-z0-9._~/-]*)?")
+
+
+TOKEN_FILE = "enrolment-token"  # noqa: S105 - the name of a file
+"""Beside the enrolment file; for the worker's user alone to read."""
 
 
 class EnrolmentError(ValueError):
@@ -34,6 +51,26 @@ def _url(value: str) -> str:
     if match is None or not _exists(match["port"]):
         raise ValueError(f"{value!r} is no URL; write for example http://127.0.0.1:5081")
     return value.rstrip("/")
+
+
+def _gateway(value: str) -> str:
+    return GatewayAddress.parse(value).url
+
+
+def _authority(value: str) -> str:
+    try:
+        ssl.create_default_context(cadata=value)
+    except (ssl.SSLError, ValueError) as error:
+        raise ValueError("this is no certificate in PEM") from error
+    return value
+
+
+def _control_key(value: str) -> str:
+    try:
+        ControlKeys.parse(value)
+    except ValueError as error:
+        raise ValueError("this is no control key; take it from the stack as it is") from error
+    return value
 
 
 def _bucket(value: str) -> str:
@@ -68,12 +105,27 @@ class Enrolment(BaseModel):
     """The bucket's region; without it, the one of the machine's AWS settings."""
     store_endpoint: Annotated[str, AfterValidator(_url)] | None = None
     """URL of a store that speaks S3; without it, AWS."""
+    gateway: Annotated[str, AfterValidator(_gateway)] | None = None
+    """URL of the gateway, through which the worker reaches everything, and where it enrols."""
+    gateway_ca: Annotated[str, AfterValidator(_authority)] | None = None
+    """PEM of the authority that the gateway's certificate is of; else those of the system."""
+    control_key: Annotated[str, AfterValidator(_control_key)] | None = None
+    """By it the worker knows the control side's answer to its enrolment."""
+    cloud: Literal["aws", "azure", "gcp"] | None = None
+    """The cloud that vouches for the machine; without it, the token in the file beside this one."""
+    cloud_audience: Annotated[str, StringConstraints(pattern=r"^[!-~]{1,300}$")] | None = None
+    """For whom the cloud's token is made, where the cloud does not let the worker choose."""
 
     @model_validator(mode="after")
     def _complete(self) -> "Enrolment":
         for key in ("store_region", "store_endpoint"):
             if getattr(self, key) is not None and self.store is None:
                 raise ValueError(f'{key} is of no use without store = "s3://BUCKET/PREFIX"')
+        for key in ("gateway_ca", "cloud", "cloud_audience"):
+            if getattr(self, key) is not None and self.gateway is None:
+                raise ValueError(f"{key} is of no use without a gateway")
+        if (self.gateway is None) != (self.control_key is None):
+            raise ValueError("a gateway and control_key belong together")
         return self
 
     @staticmethod
@@ -86,6 +138,9 @@ class Enrolment(BaseModel):
         store: str | None = None,
         store_region: str | None = None,
         store_endpoint: str | None = None,
+        gateway: str | None = None,
+        gateway_ca: str | None = None,
+        control_key: str | None = None,
     ) -> "Enrolment":
         """Make an enrolment from what a person typed.
 
@@ -100,6 +155,9 @@ class Enrolment(BaseModel):
             "store": store,
             "store_region": store_region,
             "store_endpoint": store_endpoint,
+            "gateway": gateway,
+            "gateway_ca": gateway_ca,
+            "control_key": control_key,
         }
         given = {key: value for key, value in values.items() if value is not None}
         return _checked(given, "enrolment")
@@ -139,7 +197,7 @@ class Enrolment(BaseModel):
 
     def render(self) -> str:
         """The enrolment as the TOML that `read` takes."""
-        # Every value is plain ASCII by its pattern, so JSON's quoting is TOML's.
+        # Every value is ASCII by its pattern, so JSON's quoting is TOML's.
         return "# The install worker's enrolment. Give it with: exclave-worker FILE\n" + "".join(
             f"{key} = {json.dumps(value)}\n"
             for key, value in self.model_dump(exclude_none=True).items()

@@ -5,7 +5,7 @@ What is here decides how a worker lives on that machine, so the reasons stand in
 
 from collections.abc import Mapping
 
-from stacks.enrolment import Enrolment
+from stacks.enrolment import TOKEN_FILE, Enrolment
 
 KIND = "systemd"
 
@@ -22,8 +22,10 @@ def render(enrolment: Enrolment, app: str) -> Mapping[str, str]:
         app: The app that is installed.
 
     Returns:
-        Content by file name; nothing of it is secret.
+        Content by file name; nothing of it is secret. Behind a gateway a one-time token belongs
+        beside it, in `TOKEN_FILE`.
     """
+    behind = enrolment.gateway is not None
     return {
         UNIT: _UNIT.format(install=enrolment.install),
         ENROLMENT: enrolment.render(),
@@ -36,6 +38,10 @@ def render(enrolment: Enrolment, app: str) -> Mapping[str, str]:
             store=_where(enrolment),
             unit=UNIT,
             enrolment=ENROLMENT,
+            secret=_BUT_ONE.format(token=TOKEN_FILE) if behind else "and no secret in it",
+            token_row=_ITS_ROW.format(token=TOKEN_FILE) if behind else "",
+            token_step=_ITS_STEP.format(token=TOKEN_FILE) if behind else "",
+            identity=_IDENTITY.format(token=TOKEN_FILE) if behind else "",
         ),
     }
 
@@ -92,17 +98,35 @@ LockPersonality=yes
 WantedBy=multi-user.target
 """
 
+_BUT_ONE = "and one secret in it,\n`{token}`, which is good once and for a day"
+_ITS_ROW = "| `{token}` | lets this worker enrol: once, and for a day; a secret until then |\n"
+_ITS_STEP = "    install -m 0640 -g exclave {token} /etc/exclave/{token}\n"
+_IDENTITY = """\
+## How it proves who it is
+
+On its first start the worker makes keys of its own, in `/var/lib/exclave/identity`, which never
+leave this machine. With the token it has them enrolled, and from then on gets credentials that end
+after some minutes and are renewed while it runs. The vendor can revoke or pause it at any time, and
+so can you: `exclave worker pause --data /var/lib/exclave`.
+
+To enrol it again (the machine is new, its key was revoked, the token was too old), ask the vendor
+for a fresh `{token}` (`exclave install` with `--stack` writes one), and put it there. The running
+worker finds it by itself. Where a key was revoked, delete `/var/lib/exclave/identity` first, and
+restart the worker.
+
+"""
+
 _PAGE = """\
 # The install worker of {install}
 
 This folder is all that the vendor of **{app}** asks you to put on one machine of yours. Read it
-before you apply it; there is nothing else, and no secret in it.
+before you apply it; there is nothing else, {secret}.
 
 | file | what it is |
 |---|---|
 | `{unit}` | runs the worker as a user of its own, without privileges |
-| `{enrolment}` | which install it serves, and the two addresses that it dials |
-| `README.md` | this page |
+| `{enrolment}` | which install it serves, and the addresses that it dials |
+{token_row}| `README.md` | this page |
 
 ## What it grants
 
@@ -135,7 +159,7 @@ As root, with Exclave installed in `/opt/exclave` (a Python environment with `ex
 
     useradd --system --home-dir /var/lib/exclave --shell /usr/sbin/nologin exclave
     install -D -m 0644 {enrolment} /etc/exclave/enrolment.toml
-    install -m 0644 {unit} /etc/systemd/system/{unit}
+{token_step}    install -m 0644 {unit} /etc/systemd/system/{unit}
     systemctl daemon-reload
     systemctl enable --now {unit}
     journalctl --unit {unit} --follow
@@ -143,7 +167,7 @@ As root, with Exclave installed in `/opt/exclave` (a Python environment with `ex
 It says `Working on the queue install.{install}` once it is connected, and until then which address
 it waits for, and why.
 
-## Take it back
+{identity}## Take it back
 
     systemctl disable --now {unit}
 

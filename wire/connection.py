@@ -9,10 +9,11 @@ import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
-from temporalio.service import RetryConfig, RPCError
+from temporalio.service import RetryConfig, RPCError, TLSConfig
 
 from wire.conversion import data_converter
 
@@ -26,6 +27,17 @@ _PATIENT = RetryConfig(
 """Without end: the result of an hour of applying outlives any outage of the control plane."""
 
 
+class Credential(Protocol):
+    """A credential that is renewed while clients are connected."""
+
+    @property
+    def token(self) -> str:
+        """The newest one; a secret."""
+
+    def attach(self, client: Client) -> None:
+        """Give a client each new one from now on."""
+
+
 @dataclass(frozen=True)
 class TemporalAddress:
     """Where the control plane is."""
@@ -33,6 +45,9 @@ class TemporalAddress:
     address: str
     """`host:port`."""
     namespace: str
+    tls: TLSConfig | bool = False
+    credential: Credential | None = None
+    """What each call is shown with, where the address is a gateway's."""
 
     @staticmethod
     def from_environment(
@@ -53,12 +68,18 @@ async def connect_once(where: TemporalAddress, *, patient: bool = False) -> Clie
         where: The address and namespace.
         patient: Calls are retried without end, instead of for 10 s.
     """
-    return await Client.connect(
+    credential = where.credential
+    client = await Client.connect(
         where.address,
         namespace=where.namespace,
         data_converter=data_converter,
         retry_config=_PATIENT if patient else None,
+        tls=where.tls,
+        api_key=credential.token if credential else None,
     )
+    if credential is not None:
+        credential.attach(client)
+    return client
 
 
 async def connect(where: TemporalAddress, *, patient: bool = False) -> Client:

@@ -1,7 +1,7 @@
 """A worker's credential: got by enrolling once, and kept fresh for as long as the worker runs.
 
-It is renewed at half its life, by the machine's monotonic clock: a wall clock that is wrong, or set
-while the worker runs, changes nothing. A worker that was away for a week renews by its key alone.
+It is renewed at half its life, by a clock that nobody sets and that goes on while the machine is
+suspended. A worker that was away for a week renews by its key alone.
 """
 
 import asyncio
@@ -28,6 +28,7 @@ from wire.sealing import decoded, encoded
 _log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_SECONDS = 60.0
+_STEP_SECONDS = 15.0
 _FILE = "enrolled.json"
 
 
@@ -140,6 +141,11 @@ def _write_secret(path: Path, text: str) -> None:
     part.replace(path)
 
 
+def _elapsed() -> float:
+    """Seconds, also of those during which the machine is suspended, where it knows them."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 class Credentials:
     """The credential that a worker shows, wherever it shows one."""
 
@@ -147,12 +153,12 @@ class Credentials:
         self,
         enrolling: Enrolling,
         *,
-        monotonic: Callable[[], float] = time.monotonic,
+        elapsed: Callable[[], float] = _elapsed,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """Keep a credential for who enrols; `start` gets the first one."""
         self._enrolling = enrolling
-        self._monotonic = monotonic
+        self._elapsed = elapsed
         self._sleep = sleep
         self._token = ""
         self._ends = 0.0
@@ -196,8 +202,14 @@ class Credentials:
         while True:
             # Workers that started together do not renew together.
             half = answer.seconds / 2 * random.uniform(0.8, 1.1)  # noqa: S311
-            await self._sleep(half)
+            await self._pass(half)
             answer = await self._insist()
+
+    async def _pass(self, seconds: float) -> None:
+        """Wait in small steps: while the machine is suspended, sleeps are, too."""
+        ends = self._elapsed() + seconds
+        while (left := ends - self._elapsed()) > 0:
+            await self._sleep(min(left, _STEP_SECONDS))
 
     async def _insist(self) -> CredentialAnswer:
         """Try until there is a credential: what is refused today may be restored tomorrow."""
@@ -237,14 +249,14 @@ class Credentials:
         if about_clock:
             _log.warning("The credential is good, but %s.", about_clock)
         self._token = answer.credential
-        self._ends = self._monotonic() + answer.seconds
+        self._ends = self._elapsed() + answer.seconds
         for client in self._clients:
             client.api_key = answer.credential
 
     def _tell(self, level: int, words: str) -> None:
         """Say it once, and again only when it changes: it is tried for as long as it takes."""
         if self._token:
-            left = self._ends - self._monotonic()
+            left = self._ends - self._elapsed()
             state = (
                 f"the one at hand is good for {left:.0f} s" if left > 0 else "the last has ended"
             )

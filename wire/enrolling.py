@@ -196,7 +196,7 @@ class GatewayCalls:
             raise GatewayAway(f"{url} does not answer: {_reason(error)}") from error
         except OSError as error:
             raise GatewayAway(
-                f"The certificate authority {self._who.gateway.ca} cannot be used: {error}"
+                f"The certificate authority of {url} cannot be used: {error}"
             ) from error
         if response.status_code != 200:
             raise self._refusal(url, response)

@@ -3,7 +3,6 @@
 import re
 import ssl
 from dataclasses import dataclass
-from pathlib import Path
 
 _URL = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?/?"
@@ -21,11 +20,11 @@ class GatewayAddress:
 
     url: str
     """`https://host:port`, or `http://` on this machine alone."""
-    ca: Path | None = None
+    ca: str | None = None
     """PEM of the authority that the gateway's certificate is of; else those of the system."""
 
     @staticmethod
-    def parse(url: str, ca: Path | None = None) -> "GatewayAddress":
+    def parse(url: str, ca: str | None = None) -> "GatewayAddress":
         """Read an address.
 
         Raises:
@@ -55,18 +54,10 @@ class GatewayAddress:
             return host
         return f"{host}:{443 if self.secure else 80}"
 
-    def ca_pem(self) -> bytes | None:
-        """The authority's certificate, where it is given.
-
-        Raises:
-            OSError: it cannot be read.
-        """
-        return self.ca.read_bytes() if self.ca else None
-
     def context(self) -> ssl.SSLContext:
         """What httpx trusts.
 
         Raises:
-            OSError: the authority's certificate cannot be read, or is none.
+            ssl.SSLError: the authority's certificate is none.
         """
-        return ssl.create_default_context(cafile=str(self.ca) if self.ca else None)
+        return ssl.create_default_context(cadata=self.ca)

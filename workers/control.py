@@ -1,11 +1,14 @@
 """The control worker: every workflow, and the activities that read the control plane."""
 
 import argparse
+from pathlib import Path
 
 from temporalio.client import Client
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
+from activities.access.activities import AccessActivities
+from activities.access.authority import EnrolmentAuthority, EnrolmentKey, EnrolmentKeyUnusable
 from activities.boundary import Boundary
 from activities.installs.runs import InstallRuns
 from activities.installs.schedules import ScheduleActivities
@@ -15,6 +18,7 @@ from artifacts.registry import Registry
 from contracts.names import CONTROL_QUEUE
 from wire.arguments import ArgumentCount
 from wire.connection import TemporalAddress
+from wire.gateway_address import GatewayAddress, NoGatewayAddress
 from workers.process import DRAIN_TIMEOUT, run
 from workflows.access import Access
 from workflows.action import Action
@@ -54,29 +58,74 @@ def main() -> None:
     parser.add_argument("--releases", required=True, help="URL of the OCI registry")
     parser.add_argument(
         "--worker-temporal",
-        required=True,
         help="HOST:PORT that workers in customers' accounts dial for their tasks",
     )
     parser.add_argument(
         "--worker-releases",
-        required=True,
         help="URL that workers in customers' accounts pull releases from",
+    )
+    parser.add_argument(
+        "--worker-gateway",
+        help="URL of the gateway, through which they reach both; needs --enrolment-key",
+    )
+    parser.add_argument(
+        "--worker-gateway-ca",
+        type=Path,
+        help="PEM file of the gateway's authority (default: those of the worker's system)",
+    )
+    parser.add_argument(
+        "--enrolment-key",
+        type=Path,
+        action="append",
+        default=[],
+        help="file of a key that makes and checks enrolment tokens; the first makes them",
     )
     settings = parser.parse_args()
     where = TemporalAddress.from_environment(settings.address, settings.namespace)
-    addresses = WorkerAddresses(settings.worker_temporal, settings.worker_releases)
-    run(where, lambda client: make(client, settings.releases, addresses))
+    try:
+        authority = _authority(settings.enrolment_key)
+        addresses = _addresses(settings, authority)
+    except (EnrolmentKeyUnusable, NoGatewayAddress, OSError) as error:
+        parser.exit(1, f"workers.control: {error}\n")
+    run(where, lambda client: make(client, settings.releases, addresses, authority))
 
 
-def make(client: Client, releases: str, addresses: WorkerAddresses) -> Worker:
+def _authority(keys: list[Path]) -> EnrolmentAuthority | None:
+    return EnrolmentAuthority([EnrolmentKey.read(path) for path in keys]) if keys else None
+
+
+def _addresses(
+    settings: argparse.Namespace, authority: EnrolmentAuthority | None
+) -> WorkerAddresses:
+    if settings.worker_gateway is None:
+        if settings.worker_temporal is None or settings.worker_releases is None:
+            raise NoGatewayAddress(
+                "name --worker-gateway, or --worker-temporal and --worker-releases"
+            )
+        return WorkerAddresses(settings.worker_temporal, settings.worker_releases)
+    if authority is None:
+        raise NoGatewayAddress("--worker-gateway needs --enrolment-key: workers enrol there")
+    ca = settings.worker_gateway_ca
+    gateway = GatewayAddress.parse(settings.worker_gateway, ca.read_text() if ca else None)
+    return WorkerAddresses.behind(gateway, authority.public)
+
+
+def make(
+    client: Client,
+    releases: str,
+    addresses: WorkerAddresses,
+    authority: EnrolmentAuthority | None = None,
+) -> Worker:
     """The worker on a connected client.
 
     Args:
         client: Connected to the org's namespace.
         releases: The URL of the registry.
         addresses: What the stacks of installs name.
+        authority: The enrolment keys, if this control plane has workers enrol.
     """
     runs = InstallRuns(client)
+    access = AccessActivities(authority, client.namespace)
     return Worker(
         client,
         task_queue=CONTROL_QUEUE,
@@ -88,6 +137,8 @@ def make(client: Client, releases: str, addresses: WorkerAddresses) -> Worker:
             ReleaseActivities(Registry(releases)).read,
             ScheduleActivities(client).set_schedules,
             StackActivities(addresses, client.namespace).render,
+            access.verify_enrolment,
+            access.mint_token,
         ],
         interceptors=[ArgumentCount(), Boundary()],
         max_concurrent_activities=_ACTIVITIES,

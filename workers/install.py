@@ -2,13 +2,15 @@
 
     exclave-worker enrolment.toml
 
-It connects outward only: to Temporal, for its own queue, and to the releases' address.
+It connects outward only: to the gateway, or else to Temporal, for its own queue, and to the
+releases' address.
 """
 
 import argparse
 import logging
 import os
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from temporalio.client import Client
@@ -33,7 +35,9 @@ from stacks.enrolment import Enrolment, EnrolmentError
 from store.install_state import InstallState
 from store.machine import Machine
 from store.opening import open_store
-from wire.connection import TemporalAddress
+from store.pausing import is_paused
+from wire.worker_identity import IdentityUnusable
+from workers.gateway_access import reach
 from workers.process import DRAIN_TIMEOUT, run
 from workers.store_check import usable
 
@@ -66,17 +70,27 @@ def main() -> None:
     except EnrolmentError as error:
         parser.exit(1, f"exclave-worker: {error}\n")
     os.umask(0o077)
-    workplace = open_workplace(enrolment, settings.data.resolve())
-    where = TemporalAddress(enrolment.temporal, enrolment.namespace)
+    data = settings.data.resolve()
+    try:
+        control = reach(enrolment, settings.enrolment, data)
+    except IdentityUnusable as error:
+        parser.exit(1, f"exclave-worker: {error}\n")
+    workplace = open_workplace(enrolment, data, control.releases)
+
+    async def ready() -> None:
+        await control.ready()
+        await usable(workplace.store)
+
     run(
-        where,
+        control.temporal,
         lambda client: make(client, workplace),
-        before=lambda: usable(workplace.store),
+        before=ready,
         interrupt=workplace.operations.interrupt_all,
+        paused=partial(is_paused, data),
     )
 
 
-def open_workplace(enrolment: Enrolment, data: Path) -> Workplace:
+def open_workplace(enrolment: Enrolment, data: Path, releases: Registry) -> Workplace:
     """The install's store and tools, in the worker's data folder."""
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     described = enrolment.store_description(data)
@@ -95,7 +109,7 @@ def open_workplace(enrolment: Enrolment, data: Path) -> Workplace:
             lambda waits: _log.info("%s", waits),
             cancelled_by_person=cancelled_by_person,
         ),
-        releases=ReleaseReader(Registry(enrolment.releases), data / "releases"),
+        releases=ReleaseReader(releases, data / "releases"),
     )
 
 

@@ -1,7 +1,8 @@
 """The life of a worker process: connect, work, drain on the first signal, leave.
 
 The first SIGTERM, SIGINT or SIGQUIT drains: no new work is taken, and what runs may end, however
-long its tool needs. The second one interrupts the tools and waits for them.
+long its tool needs. The second one interrupts the tools and waits for them. A pause drains, too,
+and then waits for its end.
 """
 
 import asyncio
@@ -25,11 +26,15 @@ _log = logging.getLogger(__name__)
 DRAIN_TIMEOUT = timedelta(days=1)
 """A tool that applies is never stopped by a drain; its own timeout bounds it."""
 
+_LOOK_AGAIN_SECONDS = 2.0
+"""At what may pause the worker: a file, which tells nobody when it comes."""
+
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 Make = Callable[[Client], Worker]
 Before = Callable[[], Awaitable[None]]
 Interrupt = Callable[[], Awaitable[None]]
+Paused = Callable[[], bool]
 T = TypeVar("T")
 
 
@@ -39,6 +44,7 @@ def run(
     *,
     before: Before | None = None,
     interrupt: Interrupt | None = None,
+    paused: Paused | None = None,
 ) -> None:
     """Run a worker until it is told to leave; never returns.
 
@@ -47,6 +53,7 @@ def run(
         make: Builds the worker on a connected client.
         before: Waits for what the worker needs besides the control plane.
         interrupt: Interrupts the tools of this process and waits for them: the second signal.
+        paused: Looked at again and again: whether it shall take no work for now.
     """
     logging.basicConfig(
         level=logging.INFO,
@@ -56,7 +63,7 @@ def run(
     # They tell of each request, and of a day's wait that a drain allows for; we say it ourselves.
     for chatty in ("httpx", "temporalio.worker._worker"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    status = asyncio.run(_Life(where, make, before, interrupt).live())
+    status = asyncio.run(_Life(where, make, before, interrupt, paused).live())
     # Interpreter shutdown crashed in the SDK's native threads on 3.11; there is nothing left to do.
     logging.shutdown()
     sys.stdout.flush()
@@ -71,11 +78,13 @@ class _Life:
         make: Make,
         before: Before | None,
         interrupt: Interrupt | None,
+        paused: Paused | None,
     ) -> None:
         self._where = where
         self._make = make
         self._before = before
         self._interrupt = interrupt
+        self._paused = paused or (lambda: False)
         self._leave = asyncio.Event()
         self._interrupting: asyncio.Task[None] | None = None
 
@@ -93,21 +102,39 @@ class _Life:
         patient = await self._unless_leaving(connect(self._where, patient=True))
         if patient is None:
             return 0
-        worker = self._make(client)
-        # Building a worker resets its client to retry for 10 s; a result must survive longer.
-        worker.client = patient
-        return await self._work(worker)
+        while True:
+            if self._paused():
+                announce_ready()
+                _log.info("Paused on this machine: no work is taken until it is resumed.")
+                await self._unless_leaving(self._until(False))
+            if self._leave.is_set():
+                return 0
+            worker = self._make(client)
+            # Building a worker resets its client to retry for 10 s; a result must survive longer.
+            worker.client = patient
+            status = await self._work(worker)
+            if status or self._leave.is_set():
+                return status
+
+    async def _until(self, paused: bool) -> None:
+        """Wait until it is paused, or no more."""
+        while self._paused() is not paused:  # noqa: ASYNC110 - a file tells nobody
+            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
 
     async def _work(self, worker: Worker) -> int:
         working = asyncio.create_task(worker.run())
-        leaving = asyncio.create_task(self._leave.wait())
+        stopping = [
+            asyncio.create_task(self._leave.wait()),
+            asyncio.create_task(self._until(True)),
+        ]
         announce_ready()
         _log.info("Working on the queue %s at %s.", worker.task_queue, self._where.address)
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({working, *stopping}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
             _log.info("Draining: what runs may end; no new work is taken.")
             await worker.shutdown()
-        leaving.cancel()
+        for task in stopping:
+            task.cancel()
         try:
             await working
         except Exception as error:

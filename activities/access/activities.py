@@ -39,7 +39,7 @@ class AccessActivities:
 
     def __init__(
         self,
-        authority: EnrolmentAuthority,
+        authority: EnrolmentAuthority | None,
         namespace: str,
         *,
         vouching: Vouching | None = None,
@@ -49,17 +49,26 @@ class AccessActivities:
         """Enrol workers of the org `namespace`.
 
         Args:
-            authority: The enrolment keys.
+            authority: The enrolment keys; without them whoever asks is told that there are none.
             namespace: The org.
             vouching: The clouds that may vouch for machines; by default, as the clouds are.
             payload_keys: What each worker is handed, sealed to it.
             clock: Seconds since 1970; by it tokens expire.
         """
-        self._authority = authority
+        self._given = authority
         self._namespace = namespace
         self._vouching = vouching or Vouching()
         self._payload_keys = payload_keys
         self._clock = clock
+
+    @property
+    def _authority(self) -> EnrolmentAuthority:
+        if self._given is None:
+            raise BadInput(
+                "This control plane has no enrolment key, so nobody can enrol; start its control "
+                "workers with --enrolment-key."
+            )
+        return self._given
 
     @activity.defn(name=declared.MINT_TOKEN.name)
     async def mint_token(self, input: MintToken) -> MintedToken:

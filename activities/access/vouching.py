@@ -15,10 +15,7 @@ import jwt
 from jwt import PyJWKClient
 
 from contracts.access import CloudIdentity
-
-BOUND_HEADER = "x-exclave-bound-to"
-"""In an AWS document: the worker and its key, signed like the rest."""
-STS_BODY = "Action=GetCallerIdentity&Version=2011-06-15"
+from wire.cloud_documents import BOUND_HEADER, STS_BODY
 
 _SECONDS = 8.0
 _LARGEST_ANSWER = 20_000

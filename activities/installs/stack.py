@@ -8,7 +8,8 @@ from contracts import stacks as declared
 from contracts.errors import BadInput
 from contracts.stacks import RenderStack, Stack
 from stacks import systemd
-from stacks.enrolment import Enrolment, EnrolmentError
+from stacks.enrolment import TOKEN_FILE, Enrolment, EnrolmentError
+from wire.gateway_address import GatewayAddress
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,23 @@ class WorkerAddresses:
     """`host:port`."""
     releases: str
     """URL of the read-only registry."""
+    gateway: str | None = None
+    """URL of the gateway; then it is both of these."""
+    gateway_ca: str | None = None
+    """PEM of the authority that its certificate is of, if that is none of the system's."""
+    control_key: str | None = None
+    """The public half of the enrolment key."""
+
+    @staticmethod
+    def behind(gateway: GatewayAddress, control_key: str) -> "WorkerAddresses":
+        """Everything through one gateway."""
+        return WorkerAddresses(
+            temporal=gateway.target,
+            releases=gateway.url,
+            gateway=gateway.url,
+            gateway_ca=gateway.ca,
+            control_key=control_key,
+        )
 
 
 class StackActivities:
@@ -46,10 +64,17 @@ class StackActivities:
                 store=store.url if store else None,
                 store_region=store.region if store else None,
                 store_endpoint=store.endpoint if store else None,
+                gateway=self._addresses.gateway,
+                gateway_ca=self._addresses.gateway_ca,
+                control_key=self._addresses.control_key,
             )
         except EnrolmentError as error:
             raise BadInput(
                 f"{error}\nThe store's keys are the install's own input; the addresses are the "
-                "control worker's --worker-temporal and --worker-releases."
+                "control worker's --worker-gateway, or --worker-temporal and --worker-releases."
             ) from None
-        return Stack(kind=systemd.KIND, files=dict(systemd.render(enrolment, input.app)))
+        return Stack(
+            kind=systemd.KIND,
+            files=dict(systemd.render(enrolment, input.app)),
+            token_file=TOKEN_FILE if enrolment.gateway else "",
+        )

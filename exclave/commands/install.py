@@ -11,6 +11,7 @@ from contracts.installs import ConnectedWorker, InstallInput
 from contracts.names import install_workflow_id
 from contracts.stacks import Stack, StorePlace
 from exclave.arguments import AppOption, DigestOption, InstallArgument
+from exclave.enrolment_tokens import fresh_token, write_token
 from exclave.exits import Refused, run
 from exclave.following import Following
 from exclave.output import Output, OutputOption, print_json
@@ -56,7 +57,8 @@ def install(
     """Create an install of an app, and write the stack that its customer applies.
 
     With --release, inputs can be set before the first deploy. An install that is there already is
-    left as it is; its stack can be written again at any time.
+    left as it is; its stack can be written again at any time. Behind a gateway each time brings a
+    fresh one-time token, with which the worker enrols; older ones stay good until they end.
 
     Example:
 
@@ -87,6 +89,10 @@ async def _install(input: InstallInput, folder: Path | None, wait: bool, output:
             files = write_stack(stack, folder)
             answer["stack"] = {"folder": str(folder), "files": files}
             says(f"The stack ({stack.kind}) is in {folder}: {', '.join(files)}")
+            if stack.token_file:
+                answer["token"] = await _token(
+                    plane, input.install, folder / stack.token_file, says
+                )
     if wait:
         says("Waits for the install's worker to connect.")
         worker = await waiting.until(lambda: _worker(plane, input.install))
@@ -94,6 +100,13 @@ async def _install(input: InstallInput, folder: Path | None, wait: bool, output:
         says(f"The worker on {plain(worker.description.host)} is connected.")
     if output is Output.JSON:
         print_json(answer)
+
+
+async def _token(plane: Plane, install: str, path: Path, says: Lines) -> dict[str, str]:
+    token, minted = await fresh_token(plane, f"install/{install}")
+    write_token(path, token)
+    says(f"A fresh one-time token for its worker is in {path}; it ends at {minted.expires}.")
+    return {"file": str(path), "expires": minted.expires}
 
 
 async def _begin(plane: Plane, input: InstallInput) -> bool:

@@ -256,7 +256,7 @@ async def serving(app: Any, certificate: Certificate | None) -> AsyncIterator[Ga
     scheme = "https" if certificate else "http"
     url = f"{scheme}://127.0.0.1:{listener.getsockname()[1]}"
     try:
-        yield GatewayAddress.parse(url, certificate.ca if certificate else None)
+        yield GatewayAddress.parse(url, certificate.ca.read_text() if certificate else None)
     finally:
         server.should_exit = True
         await running

@@ -1,0 +1,314 @@
+"""`exclave access`: which workers may pass the gateway."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from contracts.access import (
+    AccessChanged,
+    AccessInput,
+    AccessPage,
+    AccessPageRequest,
+    CloudIdentity,
+    Pause,
+    PinCloud,
+    Revoke,
+    SubjectAccess,
+)
+from contracts.names import access_workflow_id
+from exclave.arguments import ByOption, check_name
+from exclave.enrolment_tokens import fresh_token, write_token
+from exclave.exits import run
+from exclave.output import Output, OutputOption, print_json
+from exclave.plane import Plane
+from exclave.plans import who
+from exclave.screens.terminal import Lines, plain
+
+access = typer.Typer(
+    help="Which workers may pass the gateway: enrolled keys, revocation, pause.\n\n"
+    "Example:\n\n    exclave access list\n\n    exclave access revoke acme",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+WorkerArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="[INSTALL]", help="The install's name.", callback=check_name),
+]
+BuildOption = Annotated[bool, typer.Option("--build", help="The build worker, not an install's.")]
+KeyOption = Annotated[
+    str | None,
+    typer.Option("--key", metavar="THUMBPRINT", help="One of its keys alone, as `list` shows it."),
+]
+ReasonOption = Annotated[str, typer.Option("--reason", help="Why, for whoever looks at it.")]
+
+
+@access.command("list")
+def list_access(
+    install: WorkerArgument = None,
+    build: BuildOption = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Show which workers are enrolled, paused or revoked.
+
+    Example:
+
+        exclave access list
+
+        exclave access list acme --output json
+    """
+    run(_list(_subject(install, build) if install or build else None, output))
+
+
+@access.command()
+def revoke(
+    install: WorkerArgument = None,
+    key: KeyOption = None,
+    reason: ReasonOption = "",
+    by: ByOption = "",
+    build: BuildOption = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Refuse a worker at once, also where it waits for work now; with --key, one of its keys.
+
+    Example:
+
+        exclave access revoke acme --reason "the machine was stolen"
+
+        exclave access revoke acme --key 0f3c2a8be1d94c57a6b0e2f41d8c9a35
+    """
+    told = Revoke(subject=_subject(install, build), key=key, by=by or who(), reason=reason)
+    run(_change("revoke", told, "is revoked: its worker gets nothing any more", output))
+
+
+@access.command()
+def restore(
+    install: WorkerArgument = None,
+    key: KeyOption = None,
+    reason: ReasonOption = "",
+    by: ByOption = "",
+    build: BuildOption = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Let a revoked worker pass again; with --key, one of its keys.
+
+    Example:
+
+        exclave access restore acme
+    """
+    told = Revoke(subject=_subject(install, build), key=key, by=by or who(), reason=reason)
+    run(_change("restore", told, "may pass again", output))
+
+
+@access.command()
+def pause(
+    install: WorkerArgument = None,
+    reason: ReasonOption = "",
+    by: ByOption = "",
+    build: BuildOption = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Hand a worker nothing more; what it has begun it ends.
+
+    The customer can do the same on the worker's machine: exclave worker pause.
+
+    Example:
+
+        exclave access pause acme --reason "their audit"
+    """
+    told = Pause(subject=_subject(install, build), by=by or who(), reason=reason)
+    run(_change("pause", told, "is paused: its worker gets no new work", output))
+
+
+@access.command()
+def resume(
+    install: WorkerArgument = None,
+    reason: ReasonOption = "",
+    by: ByOption = "",
+    build: BuildOption = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Hand a paused worker its work again.
+
+    Example:
+
+        exclave access resume acme
+    """
+    told = Pause(subject=_subject(install, build), by=by or who(), reason=reason)
+    run(_change("resume", told, "gets its work again", output))
+
+
+@access.command()
+def pin(
+    install: WorkerArgument = None,
+    aws_account: Annotated[
+        str | None, typer.Option("--aws-account", metavar="ID", help="The machine's AWS account.")
+    ] = None,
+    aws_role: Annotated[
+        str | None, typer.Option("--aws-role", metavar="NAME", help="The role that it has.")
+    ] = None,
+    azure: Annotated[bool, typer.Option("--azure", help="Azure vouches, by an issuer.")] = False,
+    gcp: Annotated[bool, typer.Option("--gcp", help="Google Cloud does.")] = False,
+    issuer: Annotated[
+        str | None, typer.Option("--issuer", metavar="URL", help="Who signs the cloud's tokens.")
+    ] = None,
+    token_subject: Annotated[
+        str | None, typer.Option("--subject", metavar="ID", help="Whom they name.")
+    ] = None,
+    audience: Annotated[
+        str | None,
+        typer.Option("--audience", help="For whom they are made, where that cannot be chosen."),
+    ] = None,
+    clear: Annotated[bool, typer.Option("--clear", help="No cloud vouches any more.")] = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Say which machine may enrol without a token, because its cloud vouches for it.
+
+    Example:
+
+        exclave access pin acme --aws-account 123456789012 --aws-role exclave-worker
+
+        exclave access pin acme --gcp --issuer https://accounts.google.com --subject 1084…
+
+        exclave access pin acme --clear
+    """
+    told = PinCloud(
+        subject=_subject(install, False),
+        cloud=None
+        if clear
+        else _cloud(aws_account, aws_role, azure, gcp, issuer, token_subject, audience),
+    )
+    words = "has no cloud that vouches for it" if clear else "may enrol by its cloud"
+    run(_change("pin", told, words, output))
+
+
+@access.command()
+def token(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the token.")],
+    install: Annotated[
+        str | None,
+        typer.Option("--install", metavar="NAME", help="For this install.", callback=check_name),
+    ] = None,
+    build: BuildOption = False,
+    hours: Annotated[
+        float, typer.Option("--hours", min=0.02, max=720, help="How long it is good for.")
+    ] = 24.0,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Have a fresh one-time token made, as `exclave install --stack` does.
+
+    Example:
+
+        exclave access token enrolment-token --install acme
+
+        exclave access token enrolment-token --build --hours 1
+    """
+    run(_token(_subject(install, build), file, hours, output))
+
+
+def _subject(install: str | None, build: bool) -> str:
+    if build == (install is not None):
+        raise typer.BadParameter("name one worker: an install, or --build")
+    return "build" if build else f"install/{install}"
+
+
+def _cloud(
+    account: str | None,
+    role: str | None,
+    azure: bool,
+    gcp: bool,
+    issuer: str | None,
+    subject: str | None,
+    audience: str | None,
+) -> CloudIdentity:
+    by_issuer = [name for name, given in (("azure", azure), ("gcp", gcp)) if given]
+    if account and role and not (by_issuer or issuer or subject or audience):
+        values: dict[str, Any] = {"kind": "aws", "account": account, "role": role}
+    elif len(by_issuer) == 1 and issuer and subject and not (account or role):
+        values = {"kind": by_issuer[0], "issuer": issuer, "subject": subject, "audience": audience}
+    else:
+        raise typer.BadParameter(
+            "give --aws-account and --aws-role, or --azure or --gcp with --issuer and --subject"
+        )
+    try:
+        return CloudIdentity.model_validate(values)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+async def _reach() -> tuple[Plane, str]:
+    """The control plane, and its Access workflow, which is started if it is not there."""
+    plane = await Plane.reach()
+    org = plane.client.namespace
+    await plane.start(
+        "Access",
+        access_workflow_id(org),
+        AccessInput(org=org),
+        joins=True,
+        summary="which workers may pass the gateway",
+    )
+    return plane, access_workflow_id(org)
+
+
+async def _change(update: str, told: Revoke | Pause | PinCloud, words: str, output: Output) -> None:
+    plane, workflow_id = await _reach()
+    changed = await plane.tell(workflow_id, update, told, AccessChanged)
+    if output is Output.JSON:
+        print_json(changed.model_dump(mode="json"))
+        return
+    key = getattr(told, "key", None)
+    Lines(err=True)(f"{changed.subject}{f' (key {key})' if key else ''} {words}.")
+
+
+async def _list(subject: str | None, output: Output) -> None:
+    plane, workflow_id = await _reach()
+    found = await _all(plane, workflow_id)
+    if subject is not None:
+        found = {name: one for name, one in found.items() if name == subject}
+    if output is Output.JSON:
+        print_json({name: one.model_dump(mode="json") for name, one in found.items()})
+        return
+    lines = Lines()
+    if not found:
+        Lines(err=True)("Nobody is enrolled." if subject is None else f"{subject} is not enrolled.")
+    for name, one in found.items():
+        lines(f"{name}  {plain(_state(one))}")
+        for key in one.keys:
+            revoked = f", revoked {key.revoked}" if key.revoked else ""
+            lines(f"    key {key.thumbprint}, by {plain(key.how)} at {key.at}{revoked}")
+
+
+async def _all(plane: Plane, workflow_id: str) -> dict[str, SubjectAccess]:
+    found: dict[str, SubjectAccess] = {}
+    after: str | None = ""
+    while after is not None:
+        asked = AccessPageRequest(after=after)
+        page = await plane.ask(workflow_id, "access", AccessPage, argument=asked)
+        found |= page.subjects
+        after = page.next
+    return found
+
+
+def _state(one: SubjectAccess) -> str:
+    told = f" ({one.told})" if one.told and (one.revoked or one.paused) else ""
+    if one.revoked:
+        return f"revoked since {one.revoked}{told}"
+    if one.paused:
+        return f"paused since {one.paused}{told}"
+    if not any(not key.revoked for key in one.keys):
+        return "not enrolled" if not one.keys else "every key is revoked"
+    return "may pass"
+
+
+async def _token(subject: str, file: Path, hours: float, output: Output) -> None:
+    plane = await Plane.reach()
+    token, minted = await fresh_token(plane, subject, hours)
+    write_token(file, token)
+    if output is Output.JSON:
+        print_json({"subject": subject, "file": str(file), "expires": minted.expires})
+        return
+    Lines(err=True)(
+        f"A one-time token for {subject} is in {file}; it ends at {minted.expires}. Put it beside "
+        "the worker's enrolment file."
+    )
