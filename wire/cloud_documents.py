@@ -31,7 +31,7 @@ def document_of(cloud: str, audience: str | None) -> Callable[[str], bytes]:
 
 def _signed_sts_request(bound: str) -> bytes:
     # What only AWS needs costs a worker elsewhere nothing.
-    from wire.aws_document import signed_sts_request
+    from wire.aws_document import signed_sts_request  # noqa: PLC0415
 
     return signed_sts_request(bound)
 

@@ -15,6 +15,7 @@ from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
+from tls_certificates import Certificate
 
 from activities.access.activities import AccessActivities
 from activities.access.authority import EnrolmentAuthority, EnrolmentKey
@@ -222,7 +223,7 @@ class Shared:
 
 @asynccontextmanager
 async def gateway(
-    client: Client, shared: Shared, certificate: "Certificate | None" = None
+    client: Client, shared: Shared, certificate: Certificate | None = None
 ) -> AsyncIterator[Gateway]:
     credentials = GatewayCredentials([shared.key], clock=shared.clock)
     async with watching(client) as watch:
@@ -230,15 +231,6 @@ async def gateway(
         app = Starlette(routes=enrolment.routes())
         async with serving(app, certificate) as address:
             yield Gateway(address, watch, credentials, shared.clock)
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """Of 127.0.0.1, and the authority's."""
-
-    file: Path
-    key: Path
-    ca: Path
 
 
 @asynccontextmanager

@@ -12,7 +12,6 @@ import httpx
 import jwt
 import pytest
 import pytest_asyncio
-from certificates import make_certificate
 from enrolment_site import (
     ORG,
     Clock,
@@ -31,6 +30,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from temporalio.client import Client
+from tls_certificates import make_certificate
 
 from activities.access.authority import EnrolmentKey
 from gateway.address_limits import AddressLimits

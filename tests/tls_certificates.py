@@ -2,6 +2,7 @@
 
 import datetime
 import ipaddress
+from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography import x509
@@ -13,7 +14,15 @@ from cryptography.hazmat.primitives.asymmetric.ec import (
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
-from enrolment_site import Certificate
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Of 127.0.0.1, and the authority's."""
+
+    file: Path
+    key: Path
+    ca: Path
 
 
 def make_certificate(folder: Path) -> Certificate:
