@@ -6,7 +6,7 @@ several gateways share nothing but Temporal. While Temporal is away, what was kn
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -58,6 +58,11 @@ class AccessWatch:
     def org(self) -> str:
         """Whose access this is."""
         return self._org
+
+    @property
+    def client(self) -> Client:
+        """Connected to the org's namespace."""
+        return self._client
 
     async def ready(self) -> None:
         """Wait until it has read once; until then nobody gets anything."""
@@ -208,6 +213,32 @@ class AccessWatch:
         if self._away and self._known is not None:
             _log.info("The access of %s can be read again.", self._org)
             self._away = False
+
+
+class AccessOfOrgs:
+    """Implements `Access` for all orgs of a gateway; of another org nobody may pass."""
+
+    def __init__(self, watches: Iterable[AccessWatch]) -> None:
+        """Dispatch to these."""
+        self._watches = {watch.org: watch for watch in watches}
+
+    def of(self, org: str) -> AccessWatch | None:
+        """The org's own; None if this gateway does not serve it."""
+        return self._watches.get(org)
+
+    def standing(self, identity: Identity) -> Standing:
+        """As `Access` says."""
+        watch = self._watches.get(identity.org)
+        return watch.standing(identity) if watch else Standing.REVOKED
+
+    async def changed(self, identity: Identity) -> None:
+        """As `Access` says."""
+        watch = self._watches.get(identity.org)
+        if watch is None:
+            # Which orgs a gateway serves changes only when it is started anew.
+            await asyncio.get_running_loop().create_future()
+        else:
+            await watch.changed(identity)
 
 
 def _standing(access: SubjectAccess | None, thumbprint: str) -> Standing:

@@ -20,14 +20,14 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from temporalio.client import Client, WorkflowQueryFailedError, WorkflowUpdateFailedError
+from temporalio.client import WorkflowQueryFailedError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
 from contracts.access import Enrolled, EnrolRequest
 from contracts.errors import BadInput, CredentialsRefused
 from contracts.names import access_workflow_id
-from gateway.access import AccessWatch
+from gateway.access import AccessOfOrgs, AccessWatch
 from gateway.address_limits import AddressLimits
 from gateway.credentials import GatewayCredentials
 from wire.enrolment_messages import (
@@ -75,9 +75,7 @@ class _Refused(Exception):
 class Enrolment:
     """The three routes, and what they need."""
 
-    client: Client
-    """Connected to the org's namespace."""
-    watch: AccessWatch
+    access: AccessOfOrgs
     credentials: GatewayCredentials
     limits: AddressLimits = field(default_factory=lambda: AddressLimits(60, 2.0))
     clock: Callable[[], float] = time.time
@@ -136,26 +134,34 @@ class Enrolment:
 
     async def _enrol(self, request: Request) -> EnrolAnswer:
         body = await _body(request, EnrolBody)
+        watch = self._watch(body.org)
         argument = EnrolRequest(
             subject=body.subject, keys=body.keys, token=body.token, cloud=body.cloud
         )
         try:
             async with self._enrolling:
-                enrolled: Enrolled = await self.client.get_workflow_handle(
-                    access_workflow_id(self.watch.org)
+                enrolled: Enrolled = await watch.client.get_workflow_handle(
+                    access_workflow_id(watch.org)
                 ).execute_update("enrol", argument, result_type=Enrolled, rpc_timeout=_ANSWER)
         except WorkflowUpdateFailedError as error:
             refused = self._of_update(error, body)
             _log.warning("%s is not enrolled (%s).", body.subject, refused.code)
             raise refused from error
-        await self.watch.refresh()
+        await watch.refresh()
         _log.info(
-            "%s is enrolled, key %s, from %s.",
+            "%s of %s is enrolled, key %s, from %s.",
             enrolled.subject,
+            watch.org,
             enrolled.thumbprint,
             request.client.host if request.client else "?",
         )
         return EnrolAnswer(time=self.clock(), **enrolled.model_dump())
+
+    def _watch(self, org: str) -> AccessWatch:
+        watch = self.access.of(org)
+        if watch is None:
+            raise _Refused(403, "other_org", f"This gateway does not serve the org {org[:63]}.")
+        return watch
 
     def _of_update(self, error: WorkflowUpdateFailedError, body: EnrolBody) -> _Refused:
         cause = error.cause
@@ -172,12 +178,13 @@ class Enrolment:
 
     async def _credential(self, request: Request) -> CredentialAnswer:
         body = await _body(request, CredentialBody)
-        subject, thumbprint = _named(body.assertion)
-        key = self.watch.key_of(subject, thumbprint)
+        org, subject, thumbprint = _named(body.assertion)
+        watch = self._watch(org)
+        key = watch.key_of(subject, thumbprint)
         if key is None:
             # It may have been enrolled at another gateway a moment ago.
-            await self.watch.refresh()
-            key = self.watch.key_of(subject, thumbprint)
+            await watch.refresh()
+            key = watch.key_of(subject, thumbprint)
         if key is None:
             raise _Refused(
                 403,
@@ -186,7 +193,7 @@ class Enrolment:
                 "Give the worker a new enrolment token, from a stack that is rendered anew.",
             )
         claims = self._claims(body, key.key)
-        access = self.watch.access_of(subject)
+        access = watch.access_of(subject)
         if access is None or access.revoked or key.revoked:
             since = (access.revoked if access else "") or key.revoked
             raise _Refused(
@@ -198,7 +205,7 @@ class Enrolment:
             )
         self._once(claims)
         kind, _, name = subject.partition("/")
-        issued = self.credentials.issue(kind, self.watch.org, name, thumbprint)
+        issued = self.credentials.issue(kind, watch.org, name, thumbprint)
         return CredentialAnswer(
             credential=issued.token,
             expires=issued.expires,
@@ -223,8 +230,6 @@ class Enrolment:
             times = float(claims["iat"]), float(claims["exp"])
         except (jwt.InvalidTokenError, ValueError, TypeError) as error:
             raise _Refused(401, "assertion_invalid", "The assertion does not hold.") from error
-        if claims["org"] != self.watch.org:
-            raise _Refused(403, "other_org", f"This gateway serves the org {self.watch.org} alone.")
         self._judge(*times)
         return claims
 
@@ -243,7 +248,7 @@ class Enrolment:
     def _once(self, claims: dict[str, Any]) -> None:
         """Refuse an assertion that was used before, for as long as its times would let it pass."""
         now = self.clock()
-        number = f"{claims['sub']} {claims['jti']}"[:300]
+        number = f"{claims['org']} {claims['sub']} {claims['jti']}"[:300]
         if number in self._seen:
             raise _Refused(401, "replayed", "This assertion was used before.")
         while self._seen and (
@@ -260,17 +265,18 @@ class Enrolment:
         return f"Note that {words}; set it (timedatectl set-ntp true)."
 
 
-def _named(assertion: str) -> tuple[str, str]:
+def _named(assertion: str) -> tuple[str, str, str]:
     """Whose assertion it says it is, which its signature has yet to prove."""
     try:
         header = jwt.get_unverified_header(assertion)
         claims = jwt.decode(assertion, options={"verify_signature": False, "verify_exp": False})
-        subject, thumbprint = claims["sub"], header["kid"]
-        if not isinstance(subject, str) or not isinstance(thumbprint, str):
+        named = claims["org"], claims["sub"], header["kid"]
+        if not all(isinstance(one, str) for one in named):
             raise TypeError("no text")
     except (jwt.InvalidTokenError, KeyError, TypeError) as error:
         raise _Refused(401, "assertion_invalid", "This is no assertion of a worker.") from error
-    return subject[:100], thumbprint[:100]
+    org, subject, thumbprint = named
+    return org, subject[:100], thumbprint[:100]
 
 
 async def _body(request: Request, model: type[B]) -> B:

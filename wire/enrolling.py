@@ -132,6 +132,7 @@ class GatewayCalls:
     async def _enrol(self, token: TokenProof | None, cloud: CloudProof | None) -> bytes:
         who = self._who
         body = EnrolBody(
+            org=who.org,
             subject=who.subject,
             keys=who.identity.public,
             token=token,

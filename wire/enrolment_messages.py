@@ -6,6 +6,7 @@ from pydantic import Field, StringConstraints
 
 from contracts.access import CloudProof, Enrolled, PublicKeys, Subject, TokenProof
 from contracts.messages import Message
+from contracts.names import Name
 
 ENROL_PATH = "/v1/enrol"
 CREDENTIAL_PATH = "/v1/credential"
@@ -23,6 +24,7 @@ SKEW_SECONDS = 300.0
 class EnrolBody(Message):
     """The body of POST /v1/enrol."""
 
+    org: Name
     subject: Subject
     keys: PublicKeys
     token: TokenProof | None = None

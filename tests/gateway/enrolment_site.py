@@ -29,7 +29,7 @@ from contracts.access import (
     TokenProof,
 )
 from contracts.names import CONTROL_QUEUE, access_workflow_id
-from gateway.access import AccessWatch
+from gateway.access import AccessOfOrgs, AccessWatch
 from gateway.address_limits import AddressLimits
 from gateway.credentials import CredentialKey, GatewayCredentials
 from gateway.enrolment import Enrolment
@@ -227,7 +227,7 @@ async def gateway(
 ) -> AsyncIterator[Gateway]:
     credentials = GatewayCredentials([shared.key], clock=shared.clock)
     async with watching(client) as watch:
-        enrolment = Enrolment(client, watch, credentials, shared.limits, shared.clock)
+        enrolment = Enrolment(AccessOfOrgs([watch]), credentials, shared.limits, shared.clock)
         app = Starlette(routes=enrolment.routes())
         async with serving(app, certificate) as address:
             yield Gateway(address, watch, credentials, shared.clock)

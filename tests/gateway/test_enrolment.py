@@ -136,7 +136,7 @@ async def test_an_enrolment_that_was_overheard_is_worth_nothing(
     request = org.request(subject, worker)
     mine = WorkerIdentity.generate()
     async with httpx.AsyncClient(verify=door.address.context()) as http:
-        sent = EnrolBody(**request.model_dump(), time=NOW)
+        sent = EnrolBody(**request.model_dump(), org=ORG, time=NOW)
         answer = await http.post(door.address.url + ENROL_PATH, content=sent.model_dump_json())
         assert answer.status_code == 200
         with_mine = sent.model_copy(update={"keys": mine.public})
