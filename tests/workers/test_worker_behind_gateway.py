@@ -1,0 +1,192 @@
+"""An install worker that knows one address: it enrols, works, is paused, revoked and restored."""
+
+import asyncio
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from temporalio.client import ActivityFailureError
+from tls_certificates import make_certificate
+
+# The control side of the tests of the gateway is this one's, too.
+sys.path.append(str(Path(__file__).parents[1] / "gateway"))
+
+from enrolment_site import ORG, Org, controlled, soon, temporal
+
+from contracts.installs import DESCRIBE, DescribeInput
+from contracts.messages import WorkerDescription
+from contracts.names import install_queue
+from gateway.credentials import CredentialKey
+from stacks.enrolment import TOKEN_FILE, Enrolment
+from store import pausing
+
+pytestmark = pytest.mark.process
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass
+class Running:
+    """A process of ours, and what it says."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    async def says(self, words: str) -> None:
+        async def look() -> None:
+            while words not in self.log.read_text():
+                assert self.process.poll() is None, self.log.read_text()
+                await asyncio.sleep(0.05)
+
+        await soon(look())
+
+
+@contextmanager
+def running(log: Path, *argv: str) -> Iterator[Running]:
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *argv],
+            cwd=ROOT,
+            stderr=file,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+    try:
+        yield Running(process, log)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+async def org() -> AsyncIterator[Org]:
+    async with temporal() as client, controlled(client, time.time) as found:
+        yield found
+
+
+def gateway_settings(folder: Path, port: int, org: Org) -> Path:
+    certificate = make_certificate(folder)
+    secret = folder / "secret"
+    secret.write_bytes(secrets.token_bytes(32))
+    for private in (secret, certificate.key):
+        private.chmod(0o600)
+    CredentialKey.make(folder / "credentials.pem")
+    settings = folder / "gateway.toml"
+    settings.write_text(f"""
+listen = "127.0.0.1:{port}"
+certificate = "{certificate.file.name}"
+key = "{certificate.key.name}"
+secrets = ["secret"]
+credential_keys = ["credentials.pem"]
+orgs = ["{ORG}"]
+[temporal]
+address = "{org.client.service_client.config.target_host}"
+""")
+    return settings
+
+
+def stack(folder: Path, gateway: str, ca: Path, org: Org) -> Path:
+    """What the customer has put on the machine."""
+    enrolment = Enrolment.of(
+        install="acme",
+        namespace=ORG,
+        temporal=gateway,
+        releases=f"https://{gateway}",
+        gateway=f"https://{gateway}",
+        gateway_ca=ca.read_text(),
+        control_key=org.authority.public,
+    )
+    folder.mkdir()
+    (folder / "enrolment.toml").write_text(enrolment.render())
+    (folder / TOKEN_FILE).write_text(org.token("install/acme").render() + "\n")
+    return folder / "enrolment.toml"
+
+
+async def describe(org: Org, seconds: float = 20) -> WorkerDescription:
+    """By an activity of its own on the install's queue."""
+    described: WorkerDescription = await org.client.execute_activity(
+        DESCRIBE.name,
+        DescribeInput(install="acme"),
+        id=uuid4().hex,
+        task_queue=install_queue("acme"),
+        result_type=WorkerDescription,
+        start_to_close_timeout=timedelta(seconds=20),
+        schedule_to_start_timeout=timedelta(seconds=seconds),
+    )
+    return described
+
+
+async def until(look: Callable[[], bool]) -> None:
+    async def looking() -> None:
+        while not look():
+            await asyncio.sleep(0.05)
+
+    await soon(looking())
+
+
+async def test_a_worker_s_life_behind_the_gateway(
+    org: Org, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    settings = gateway_settings(tmp_path, unused_tcp_port, org)
+    data = tmp_path / "data"
+    enrolment = stack(tmp_path / "stack", f"127.0.0.1:{unused_tcp_port}", tmp_path / "ca.pem", org)
+    token = (enrolment.parent / TOKEN_FILE).read_text().strip()
+    argv = ("workers.install", str(enrolment), "--data", str(data))
+    with running(tmp_path / "gateway.log", "workers.admission", str(settings)) as gateway:
+        await gateway.says("Serving at")
+        with running(tmp_path / "worker.log", *argv) as worker:
+            await worker.says("This worker is enrolled as install/acme")
+            await worker.says("Working on the queue install.acme")
+            assert (await describe(org)).protocol
+
+            pausing.pause(data)
+            await worker.says("Paused on this machine")
+            with pytest.raises(ActivityFailureError):
+                await describe(org, seconds=1)
+            pausing.resume(data)
+            assert (await describe(org)).protocol
+
+            await org.tell("revoke", "install/acme")
+            await gateway.says("is revoked now")
+            with pytest.raises(ActivityFailureError):
+                await describe(org, seconds=1)
+            await org.tell("restore", "install/acme")
+            assert (await describe(org)).protocol
+
+            await org.tell("pause", "install/acme")
+            await gateway.says("is paused now")
+            with pytest.raises(ActivityFailureError):
+                await describe(org, seconds=1)
+            await org.tell("resume", "install/acme")
+            assert (await describe(org)).protocol
+
+            process = Path(f"/proc/{worker.process.pid}")
+            seen = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+        # Its token is used, and so not needed any more.
+        (enrolment.parent / TOKEN_FILE).unlink()
+        with running(tmp_path / "again.log", *argv) as worker:
+            await worker.says("Working on the queue install.acme")
+            assert (await describe(org)).protocol
+    told = b"".join(log.read_bytes() for log in tmp_path.glob("*.log")) + seen
+    assert token.partition(".")[2].encode() not in told
+    # A credential is a JWT, and so is what a worker asks for one with.
+    assert not re.search(rb"eyJ[\w-]+\.eyJ[\w-]+\.", told)
+    assert b"PRIVATE KEY" not in told
+    names = [one.name for one in (data / "identity").iterdir()]
+    assert sorted(names) == ["enrolled.json", "keys.pem"]
+    assert all((data / "identity" / one).stat().st_mode & 0o077 == 0 for one in names)
