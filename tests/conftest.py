@@ -15,6 +15,14 @@ WITHOUT = {"test_determinism.py", "test_replay.py", "test_turn_queue.py"}
 """Modules of those folders that start none."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--record-histories",
+        action="store_true",
+        help="keep the histories of runs for the fast replay tests",
+    )
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.parent.relative_to(TESTS).as_posix()

@@ -14,14 +14,6 @@ HOW_TO_GET_TERRAFORM = (
 )
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--record-histories",
-        action="store_true",
-        help="keep the histories of test_every_history.py for the fast replay tests",
-    )
-
-
 LONGEST_FIRST = ("test_random_kills.py", "test_death.py", "test_every_history.py", "test_demo.py")
 """Files run beside each other (`-n`): what takes minutes must not begin last."""
 

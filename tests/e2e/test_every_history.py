@@ -46,7 +46,7 @@ async def test_every_kind_of_history_replays(site: Site, request: pytest.Fixture
     for name, (workflow_id, run_id) in runs.items():
         history = await client.get_workflow_handle(workflow_id, run_id=run_id).fetch_history()
         await replayer.replay_workflow(history)
-        if request.config.getoption("--record-histories", default=False):
+        if request.config.getoption("--record-histories"):
             _record(name, history)
 
 

@@ -1,19 +1,28 @@
 """Who may pass, against a real Temporal server: enrolled, revoked, paused, and told at once."""
 
 import asyncio
+import gzip
+import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from enrolment_site import Clock, Org, controlled, identity, soon, temporal, watching
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowHistory
+from temporalio.worker import Replayer
 
 from contracts.access import KEYS_PER_SUBJECT
 from gateway.access import AccessWatch
 from gateway.identity import Standing
+from wire.arguments import ArgumentCount
+from wire.conversion import data_converter
 from wire.enrolment_token import EnrolmentToken
 from wire.sealing import unseal
 from wire.worker_identity import WorkerIdentity
+from workers.control import SANDBOX, WORKFLOWS
+
+HISTORIES = Path(__file__).parents[1] / "workflows" / "histories"
 
 pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="module")]
 
@@ -254,3 +263,36 @@ async def test_no_secret_of_a_token_is_in_the_history(
 async def test_before_it_has_read_nobody_gets_anything(org: Org, worker: WorkerIdentity) -> None:
     watch = AccessWatch(org.client)
     assert watch.standing(identity("install/any", worker)) is Standing.PAUSED
+
+
+async def test_what_it_did_replays(org: Org, request: pytest.FixtureRequest) -> None:
+    """With --record-histories they are kept, for the fast replay tests."""
+    described = await org.entity.describe()
+    first = described.raw_description.workflow_execution_info.first_run_id
+    assert first != described.run_id, "it has continued as new above"
+    replayer = Replayer(
+        workflows=WORKFLOWS,
+        workflow_runner=SANDBOX,
+        data_converter=data_converter,
+        interceptors=[ArgumentCount()],
+    )
+    for kind, run in {"access-first-run": first, "access-continued": described.run_id}.items():
+        handle = org.client.get_workflow_handle(org.entity.id, run_id=run)
+        history = await handle.fetch_history()
+        await replayer.replay_workflow(history)
+        if request.config.getoption("--record-histories"):
+            newest = max(HISTORIES.iterdir(), key=lambda folder: int(folder.name))
+            content = json.dumps({"id": history.workflow_id, "history": _bare(history)})
+            packed = gzip.compress(content.encode(), mtime=0)
+            (newest / f"{kind}.json.gz").write_bytes(packed)
+
+
+def _bare(history: WorkflowHistory) -> object:
+    """Stack traces name the folders of the machine that recorded them, and replay needs none."""
+
+    def without(value: object) -> object:
+        if isinstance(value, dict):
+            return {k: without(item) for k, item in value.items() if k != "stackTrace"}
+        return [without(item) for item in value] if isinstance(value, list) else value
+
+    return without(history.to_json_dict())

@@ -2,7 +2,7 @@
 
 A change that fails here would break every run of that kind that is open while it is rolled out: put
 it behind `workflow.patched`. New histories are recorded by
-`pytest tests/e2e/test_every_history.py --record-histories`.
+`pytest tests/e2e/test_every_history.py tests/gateway/test_access_watch.py --record-histories`.
 """
 
 import gzip
@@ -28,6 +28,7 @@ KINDS = {
     *("deploy-failed", "unknown"),
     *("action-good", "action-failed", "action-cancelled"),
     *("provision-good", "provision-denied", "deploy-rollback", "deprovision-good"),
+    *("access-first-run", "access-continued"),
 }
 """Of the newest generation."""
 
