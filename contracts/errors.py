@@ -17,6 +17,8 @@
     ├── ActionFailed      an action that belongs to the run failed; the run ends with it
     ├── NotThere          what was named does not exist (an install, a release)
     ├── CredentialsRefused a registry or cloud does not accept the credentials
+    ├── PayloadRefused    a payload is not encrypted for whom it was sent to, or was altered
+    ├── KeyMissing        a payload's key is not here (yet)          (retryable)
     ├── LockHeld          somebody else's lock is in the way        (retryable)
     ├── Unreachable       an address does not answer                (retryable)
     ├── ToolLost          the tool died by a signal, work may remain (retryable)
@@ -104,6 +106,16 @@ class NotThere(ExclaveError):
 
 class CredentialsRefused(ExclaveError):
     """A registry or a cloud does not accept the credentials that were shown."""
+
+
+class PayloadRefused(ExclaveError):
+    """A payload was not encrypted for the one it was sent to, or was altered on its way."""
+
+
+class KeyMissing(ExclaveError):
+    """The key that a payload names is not here; after a rotation it may be on its way."""
+
+    retryable = True
 
 
 class LockHeld(ExclaveError):

@@ -15,7 +15,8 @@ from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
 from temporalio.service import RetryConfig, RPCError, TLSConfig
 
-from wire.conversion import data_converter
+from wire.conversion import encrypting
+from wire.keys import Keys
 
 _log = logging.getLogger(__name__)
 
@@ -61,18 +62,21 @@ class TemporalAddress:
         )
 
 
-async def connect_once(where: TemporalAddress, *, patient: bool = False) -> Client:
+async def connect_once(
+    where: TemporalAddress, keys: Keys | None = None, *, patient: bool = False
+) -> Client:
     """Connect or raise RuntimeError at once.
 
     Args:
         where: The address and namespace.
+        keys: What payloads are encrypted with; without them they are plain.
         patient: Calls are retried without end, instead of for 10 s.
     """
     credential = where.credential
     client = await Client.connect(
         where.address,
         namespace=where.namespace,
-        data_converter=data_converter,
+        data_converter=encrypting(keys, where.namespace),
         retry_config=_PATIENT if patient else None,
         tls=where.tls,
         api_key=credential.token if credential else None,
@@ -82,16 +86,19 @@ async def connect_once(where: TemporalAddress, *, patient: bool = False) -> Clie
     return client
 
 
-async def connect(where: TemporalAddress, *, patient: bool = False) -> Client:
+async def connect(
+    where: TemporalAddress, keys: Keys | None = None, *, patient: bool = False
+) -> Client:
     """Connect, waiting for as long as it takes, and say what is waited for.
 
     Args:
         where: The address and namespace.
+        keys: What payloads are encrypted with; without them they are plain.
         patient: Calls of the client are retried without end, instead of for 10 s.
     """
     for delay in _delays():
         try:
-            return await connect_once(where, patient=patient)
+            return await connect_once(where, keys, patient=patient)
         except (RuntimeError, RPCError) as error:
             _log.warning(
                 "Waiting for the control plane at %s (namespace %s): %s. Trying again in %.0f s.",

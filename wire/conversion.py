@@ -17,12 +17,16 @@ from temporalio.contrib.pydantic import PydanticJSONPlainPayloadConverter, pydan
 from temporalio.converter import (
     CompositePayloadConverter,
     DataConverter,
+    DefaultFailureConverterWithEncodedAttributes,
     DefaultPayloadConverter,
     JSONPlainPayloadConverter,
 )
 
 from contracts.errors import BadInput
 from contracts.messages import Command
+from wire.encryption import Encryption
+from wire.keys import Keys
+from wire.unreadable import EncryptedConverter, UnreadableConverter
 
 
 class _CommandRefusing(PydanticJSONPlainPayloadConverter):
@@ -47,7 +51,9 @@ class _PayloadConverter(CompositePayloadConverter):
             *(
                 json_converter if isinstance(converter, JSONPlainPayloadConverter) else converter
                 for converter in DefaultPayloadConverter.default_encoding_payload_converters
-            )
+            ),
+            UnreadableConverter(),
+            EncryptedConverter(),
         )
 
 
@@ -75,4 +81,22 @@ def _what(problem: ErrorDetails, model: type[BaseModel]) -> str:
 data_converter: DataConverter = dataclasses.replace(
     pydantic_data_converter, payload_converter_class=_PayloadConverter
 )
-"""What every client and worker of ours converts with."""
+"""What every client and worker of ours converts with where payloads are plain."""
+
+
+def encrypting(keys: Keys | None, namespace: str) -> DataConverter:
+    """The data converter of a process: with keys, nothing readable leaves it.
+
+    Messages and stack traces of errors go through the codec, too.
+
+    Args:
+        keys: The process's keys; without them payloads are plain.
+        namespace: The org.
+    """
+    if keys is None:
+        return data_converter
+    return dataclasses.replace(
+        data_converter,
+        payload_codec=Encryption(keys, namespace),
+        failure_converter_class=DefaultFailureConverterWithEncodedAttributes,
+    )

@@ -10,7 +10,8 @@ RETRYABLE = {
     "StalePlan": False, "TurnRefused": False, "EngineFailed": False, "OutcomeUnknown": False,
     "StoreBehind": False, "NotUnderstood": False, "ToolMissing": False, "DeployFailed": False,
     "ActionFailed": False, "Cancelled": False, "NotThere": False, "CredentialsRefused": False,
-    "Bug": False,
+    "PayloadRefused": False, "Bug": False,
+    "KeyMissing": True,
     "LockHeld": True, "Unreachable": True, "ToolLost": True, "Draining": True,
 }  # fmt: skip
 """What versions in the field record and match: names are never removed nor changed."""

@@ -1,0 +1,144 @@
+"""The payload codec: AES-256-GCM under the key of the subject that a payload belongs to.
+
+What is authenticated beside the payload is the namespace, the subject and the key's id. The
+workflow's whole id is not: schedules append a time to it. So a payload can be moved within one
+install's histories, and never to another's.
+
+    metadata: encoding             binary/encrypted
+              encryption-key-id    which key
+              encryption-subject   whose payload it is
+    data:     12 bytes of nonce, then the ciphertext with its tag
+"""
+
+import os
+from collections.abc import Sequence
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from temporalio.api.common.v1 import Payload
+from temporalio.converter import (
+    ActivitySerializationContext,
+    PayloadCodec,
+    SerializationContext,
+    WithSerializationContext,
+    WorkflowSerializationContext,
+)
+
+from contracts.errors import KeyMissing, PayloadRefused
+from wire.keys import Keys
+from wire.subjects import subject_of
+from wire.unreadable import ENCRYPTED, unreadable
+
+KEY_ID: Final = "encryption-key-id"
+SUBJECT: Final = "encryption-subject"
+_NONCE_BYTES = 12
+
+
+class Encryption(PayloadCodec, WithSerializationContext):
+    """Encrypts what leaves this process, and decrypts what is meant for it."""
+
+    def __init__(
+        self, keys: Keys, namespace: str, context: SerializationContext | None = None
+    ) -> None:
+        """Encrypt in a namespace.
+
+        Args:
+            keys: The control side's, or a worker's own.
+            namespace: The org.
+            context: Where the payloads belong, if it is known.
+        """
+        self._keys = keys
+        self._namespace = namespace
+        self._subject = subject_of(context)
+
+    def with_context(self, context: SerializationContext) -> "Encryption":
+        """For payloads that belong there."""
+        namespace = self._namespace
+        if isinstance(context, WorkflowSerializationContext | ActivitySerializationContext):
+            namespace = context.namespace
+        return Encryption(self._keys, namespace, context)
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Encrypt.
+
+        Raises:
+            KeyMissing: we have no key for whom this is for.
+        """
+        return [self.encrypt(payload) for payload in payloads]
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Decrypt; what may not be read is marked as such."""
+        return [self.decrypt(payload) for payload in payloads]
+
+    def encrypt(self, payload: Payload) -> Payload:
+        """Encrypt one."""
+        subject = self._subject or self._keys.home
+        key = self._keys.newest(self._namespace, subject)
+        if key is None:
+            raise KeyMissing(f"There is no key here to encrypt for {self._whose(subject)} with.")
+        nonce = os.urandom(_NONCE_BYTES)
+        bound = _bound(self._namespace, subject, key.id)
+        return Payload(
+            metadata={
+                "encoding": ENCRYPTED,
+                KEY_ID: key.id.encode(),
+                SUBJECT: subject.encode(),
+            },
+            data=nonce + key.cipher.encrypt(nonce, payload.SerializeToString(), bound),
+        )
+
+    def decrypt(self, payload: Payload) -> Payload:
+        """Decrypt one, or return what stands for a payload that is refused."""
+        try:
+            return self._decrypted(payload)
+        except (KeyMissing, PayloadRefused) as error:
+            return unreadable(error)
+
+    def _decrypted(self, payload: Payload) -> Payload:
+        if payload.metadata.get("encoding") != ENCRYPTED:
+            if self._keys.control:
+                return payload
+            raise PayloadRefused(
+                "What this worker was told is not encrypted, and it takes nothing else: whoever "
+                "sent it does not hold its key. Start the control plane with its master keys."
+            )
+        subject = payload.metadata.get(SUBJECT, b"").decode(errors="replace")
+        key_id = payload.metadata.get(KEY_ID, b"").decode(errors="replace")
+        self._check_subject(subject)
+        key = self._keys.find(self._namespace, subject, key_id)
+        if key is None:
+            raise KeyMissing(
+                f"This payload of {self._whose(subject)} is encrypted with the key {key_id!r}, "
+                "which this process was not given (yet)."
+            )
+        nonce, sealed = payload.data[:_NONCE_BYTES], payload.data[_NONCE_BYTES:]
+        try:
+            plain = key.cipher.decrypt(nonce, sealed, _bound(self._namespace, subject, key_id))
+        except (InvalidTag, ValueError):
+            # ValueError: too short to hold a nonce.
+            raise PayloadRefused(
+                f"This payload of {self._whose(subject)} was altered, or encrypted with another "
+                f"key than the {key_id!r} that it names."
+            ) from None
+        return Payload.FromString(plain)
+
+    def _check_subject(self, subject: str) -> None:
+        expected = {self._keys.home}
+        if self._keys.control:
+            # Besides, what a person sent through the codec server: that is the org's.
+            expected.add(self._subject or subject)
+        if subject not in expected:
+            here = self._subject or self._keys.home
+            raise PayloadRefused(
+                f"This payload belongs to {self._whose(subject)}, and was sent to "
+                f"{self._whose(here)}."
+            )
+
+    def _whose(self, subject: str) -> str:
+        """A subject that anybody may have written, as a message may show it."""
+        return f"{subject[:80]!r} in the namespace {self._namespace!r}"
+
+
+def _bound(namespace: str, subject: str, key_id: str) -> bytes:
+    """What is authenticated beside a payload; none of the parts can hold the separator."""
+    return b"\0".join((namespace.encode(), subject.encode(), key_id.encode()))

@@ -1,0 +1,74 @@
+"""Files that hold keys: readable by their owner alone, replaced as a whole, never quoted."""
+
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_ONLY_OWNER = 0o600
+
+
+class KeyFileError(Exception):
+    """A key file cannot be used; the message says why, and nothing of what is in it."""
+
+
+def read_private(path: Path) -> str:
+    """The text of a file that nobody but its owner can read.
+
+    Raises:
+        KeyFileError: it is not there, cannot be read, or others can read it, too.
+    """
+    try:
+        with path.open(encoding="ascii") as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            if mode & 0o077:
+                raise KeyFileError(
+                    f"{path} holds keys and may be read or written by others (mode {mode:04o}); "
+                    f"take that away: chmod 600 {path}"
+                )
+            return file.read()
+    except FileNotFoundError as error:
+        raise KeyFileError(f"{path}, the file of the keys, is not there") from error
+    except OSError as error:
+        raise KeyFileError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise KeyFileError(f"{path} is no file of keys: it is not plain text") from None
+
+
+def write_private(path: Path, content: Mapping[str, Any], *, replaces: bool) -> None:
+    """Write JSON that only its owner can read; a reader sees the old file or the new one.
+
+    Args:
+        path: Where to.
+        content: What.
+        replaces: Whether a file that is there already is replaced.
+
+    Raises:
+        KeyFileError: it cannot be written, or is there already.
+    """
+    try:
+        # mkstemp makes it for its owner alone, so there is no moment at which others can read it.
+        descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(descriptor, "w", encoding="ascii") as file:
+                os.fchmod(file.fileno(), _ONLY_OWNER)
+                json.dump(content, file, indent=2)
+                file.write("\n")
+                file.flush()
+                os.fsync(file.fileno())
+            if replaces:
+                Path(draft).replace(path)
+            else:
+                os.link(draft, path)
+        finally:
+            Path(draft).unlink(missing_ok=True)
+    except FileExistsError as error:
+        raise KeyFileError(
+            f"{path} is there already, and what was encrypted with its keys needs them; "
+            "choose another name"
+        ) from error
+    except OSError as error:
+        raise KeyFileError(f"{path} cannot be written: {error.strerror}") from error

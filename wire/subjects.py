@@ -1,0 +1,62 @@
+"""Whose payload it is: the subject, which chooses the key.
+
+`install/<install>` is what an install's worker may read, `app/<app>` what belongs to builds and
+rollouts, and `org` what belongs to neither: a workflow id of another form, and what a person sends
+through the codec server, who names no workflow there.
+"""
+
+import re
+from typing import Final
+
+from temporalio.converter import (
+    ActivitySerializationContext,
+    SerializationContext,
+    WorkflowSerializationContext,
+)
+
+from contracts.names import NAME_PATTERN, install_queue, owner_of
+
+ORG: Final = "org"
+"""Only the control side has its key."""
+
+_OF_APPS = frozenset({"build", "rollout"})
+"""Kinds of workflows whose second segment is an app; that of every other is an install."""
+_NAME = re.compile(NAME_PATTERN)
+_INSTALL_QUEUE = re.compile(re.escape(install_queue("")) + "(.+)")
+
+
+def install_subject(install: str) -> str:
+    """The subject of an install."""
+    return f"install/{install}"
+
+
+def subject_of_workflow(workflow_id: str) -> str:
+    """Whose the payloads of a workflow are: the first two segments of its id say it."""
+    owner = owner_of(workflow_id)
+    if owner is None or not _NAME.fullmatch(owner[1]):
+        return ORG
+    kind, name = owner
+    return f"app/{name}" if kind in _OF_APPS else install_subject(name)
+
+
+def subject_of(context: SerializationContext | None) -> str | None:
+    """Whose a payload is, by what the SDK says of where it belongs; None where that is not known.
+
+    It is not known for a memo that is looked at without its workflow, and for the result of an
+    activity that was started without a workflow: of that the client knows the id alone.
+    """
+    if isinstance(context, WorkflowSerializationContext):
+        return subject_of_workflow(context.workflow_id)
+    if isinstance(context, ActivitySerializationContext):
+        return _subject_of_activity(context)
+    return None
+
+
+def _subject_of_activity(context: ActivitySerializationContext) -> str | None:
+    queue = context.activity_task_queue
+    install = _INSTALL_QUEUE.fullmatch(queue) if queue else None
+    if install is not None and _NAME.fullmatch(install[1]):
+        return install_subject(install[1])
+    if context.workflow_id:
+        return subject_of_workflow(context.workflow_id)
+    return ORG if queue else None

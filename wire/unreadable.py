@@ -1,0 +1,101 @@
+"""A payload that may not be read here: carried on as such, and refused where somebody is told.
+
+A codec that raises would make the SDK try again without end. So the codec puts a payload of its own
+in the place of one that it refuses, and the converter and this interceptor refuse that: what people
+send as bad input, what a worker is told by a typed error.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from temporalio.api.common.v1 import Payload
+from temporalio.converter import EncodingPayloadConverter
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+
+from contracts.errors import BadInput, ExclaveError, KeyMissing, PayloadRefused
+from contracts.messages import Command, WorkerInput
+
+ENCRYPTED: Final = b"binary/encrypted"
+_UNREADABLE: Final = "exclave/unreadable"
+
+NO_KEYS: Final = (
+    "This payload is encrypted, and this process was given no keys. On the control side, name the "
+    "file of the master keys: EXCLAVE_KEYS=FILE. A worker gets its keys with its enrolment."
+)
+
+
+class Unreadable(Exception):
+    """A payload cannot be read here; a fault of our own, or of whoever holds the keys."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Stands in for what a worker was told."""
+
+    error: ExclaveError
+
+
+def unreadable(error: KeyMissing | PayloadRefused) -> Payload:
+    """What the codec puts in the place of a payload that it refuses."""
+    return Payload(
+        metadata={"encoding": _UNREADABLE.encode()},
+        data=json.dumps([error.type, error.message]).encode(),
+    )
+
+
+class UnreadableConverter(EncodingPayloadConverter):
+    """Refuses what the codec could not read."""
+
+    @property
+    def encoding(self) -> str:
+        """What the codec marks such payloads with."""
+        return _UNREADABLE
+
+    def to_payload(self, value: Any) -> Payload | None:
+        """Nothing is sent like this."""
+        return None
+
+    def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:
+        """What a person sent is bad input; a worker's input is refused by the interceptor."""
+        kind, message = json.loads(payload.data)
+        error = (KeyMissing if kind == KeyMissing.__name__ else PayloadRefused)(message)
+        if isinstance(type_hint, type) and issubclass(type_hint, WorkerInput):
+            return Refused(error)
+        # A key that is missing may come yet: only what never can be read is the person's fault.
+        if (
+            isinstance(error, PayloadRefused)
+            and isinstance(type_hint, type)
+            and issubclass(type_hint, Command)
+        ):
+            raise BadInput(message)
+        raise Unreadable(message)
+
+
+class EncryptedConverter(UnreadableConverter):
+    """Refuses what is encrypted where there are no keys at all."""
+
+    @property
+    def encoding(self) -> str:
+        """What encrypted payloads are marked with."""
+        return ENCRYPTED.decode()
+
+    def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:
+        """Refuse it, until there are keys."""
+        return super().from_payload(unreadable(KeyMissing(NO_KEYS)), type_hint)
+
+
+class Readable(Interceptor):
+    """Refuses activities whose input could not be read."""
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        """Put the check before each activity."""
+        return _Inbound(next)
+
+
+class _Inbound(ActivityInboundInterceptor):
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        for argument in input.args:
+            if isinstance(argument, Refused):
+                raise argument.error
+        return await super().execute_activity(input)
