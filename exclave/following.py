@@ -127,7 +127,8 @@ class Following:
             self._events = self._from_the_start()
             await asyncio.sleep(_AGAIN_SECONDS)
             return f"Temporal at {self._plane.where.address} does not answer; waiting for it."
-        news = self.history.take(self._events.current_page or [])
+        page_read = [await self._plane.plain_text(one) for one in self._events.current_page or []]
+        news = self.history.take(page_read)
         if self.history.continued_by:
             self._go_on_with(self.history.continued_by)
         return news
@@ -173,9 +174,10 @@ class Following:
         except RPCError:
             return {}
         works = {one.id: one for one in self.history.works if not one.is_run}
+        description = await self._plane.plain_text(described.raw_description)
         return {
             works[one.activity_id].name: words
-            for one in described.raw_description.pending_activities
+            for one in description.pending_activities
             if one.activity_id in works
             and (words := _pending_words(one, works[one.activity_id].queue))
         }
@@ -229,7 +231,7 @@ async def history_of(plane: Plane, workflow_id: str, run_id: str = "") -> Histor
     history = History()
     try:
         async for event in plane.run(workflow_id, run_id or None).fetch_history_events():
-            history.take([event])
+            history.take([await plane.plain_text(event)])
     except RPCError as error:
         raise await plane.refusals.of_call(error, workflow_id) from error
     return history

@@ -54,6 +54,7 @@ COMMANDS = (
     _Listed("logs", "commands.logs:logs", "Print what a run's tools printed.", _LOOKING),
     _Listed("demo", "demo.command:demo", "See an install's whole life, for real.", _MACHINES),
     _Listed("dev", "dev.command:dev", "Run the development control plane.", _MACHINES),
+    _Listed("keys", "commands.keys:keys", "The keys that payloads have.", _MACHINES),
     _Listed("worker", "worker:worker", "What only the customer may do.", _MACHINES),
 )
 

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from uuid import uuid4
 
+from google.protobuf.message import Message
 from pydantic import BaseModel
 from temporalio.client import (
     ActivityFailureError,
@@ -36,12 +37,16 @@ from exclave.refusals import (
     of_message,
 )
 from wire.connection import TemporalAddress, connect_once
+from wire.key_files import KeyFileError
+from wire.key_settings import MASTER_VARIABLE, master_keys
+from wire.plain_text import plain_text
 
 __all__ = ["ANSWER", "NoSuchRun", "Plane", "Run", "is_outage", "quieten"]
 
 I = TypeVar("I", bound=BaseModel)  # noqa: E741 - as in the contract
 O = TypeVar("O", bound=BaseModel)  # noqa: E741
 T = TypeVar("T")
+M = TypeVar("M", bound=Message)
 Run = WorkflowHandle[Any, Any]
 
 _TRIES = RetryPolicy(
@@ -75,7 +80,7 @@ class Plane:
 
         Raises:
             Away: nothing answers there.
-            Refused: the settings cannot be read.
+            Refused: the settings, or the keys, cannot be read.
         """
         quieten()
         try:
@@ -83,9 +88,17 @@ class Plane:
         except (RuntimeError, ValueError) as error:
             raise Refused(f"The settings of Temporal cannot be used: {error}") from error
         try:
-            return Plane(where, await connect_once(where))
+            keys = master_keys()
+        except KeyFileError as error:
+            raise Refused(f"{MASTER_VARIABLE}: {error}") from error
+        try:
+            return Plane(where, await connect_once(where, keys))
         except (RuntimeError, RPCError) as error:
             raise Away(nobody_there(where)) from error
+
+    async def plain_text(self, message: M) -> M:
+        """A message of Temporal's, with everything in it that our keys can read."""
+        return await plain_text(self.client, message)
 
     def run(self, workflow_id: str, run_id: str | None = None) -> Run:
         """A run, by its id."""

@@ -51,6 +51,10 @@ class NoSuchRun(Refused):
         self.workflow_id = workflow_id
 
 
+_NO_POLLER = "no poller seen"
+"""What Temporal answers to a query while no worker polls."""
+
+
 class Refusals:
     """Turns the errors of one connection into sentences."""
 
@@ -90,6 +94,10 @@ class Refusals:
         polled = await last_poll(self._client, CONTROL_QUEUE, WORKFLOWS)
         if polled is None:
             return Away(self._no_control_worker())
+        if _NO_POLLER in error.message:
+            return Away(
+                f"The control workers at {self._where.address} came back just now; ask again."
+            )
         return Refused(f"{workflow_id} cannot be asked: {error.message}")
 
     async def of_silence(self, workflow_id: str, *, sent: bool = False) -> Away:

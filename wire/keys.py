@@ -10,6 +10,7 @@ it, make it the current one; it is removed only when no history names it any mor
 
 import base64
 import binascii
+import json
 import secrets
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -120,6 +121,20 @@ class WorkerKeys(_Content):
         """
         return _parsed(path, WorkerKeys)
 
+    @staticmethod
+    def handed(content: bytes) -> "WorkerKeys":
+        """What the control side handed over, as `handing` made it.
+
+        Raises:
+            KeyFileError: it is none.
+        """
+        return _checked(content, WorkerKeys, "what the control side handed over")
+
+    def handing(self) -> bytes:
+        """What is handed over; a secret, to be sealed on its way."""
+        keys = {key_id: key.get_secret_value() for key_id, key in self.keys.items()}
+        return json.dumps(self.model_dump() | {"keys": keys}).encode()
+
     @property
     def home(self) -> str:
         """Its own subject: everything that it sends is its own."""
@@ -219,14 +234,18 @@ K = TypeVar("K", MasterKeys, WorkerKeys)
 
 
 def _parsed(path: Path, kind: type[K]) -> K:
+    return _checked(read_private(path), kind, str(path))
+
+
+def _checked(content: str | bytes, kind: type[K], where: str) -> K:
     try:
-        return kind.model_validate_json(read_private(path))
+        return kind.model_validate_json(content)
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(str(part) for part in found['loc']) or 'the file'}: {found['msg']}"
             for found in error.errors(include_input=False, include_url=False)
         )
-        raise KeyFileError(f"{path} is no file of {_called(kind)}: {problems}") from None
+        raise KeyFileError(f"{where} is no file of {_called(kind)}: {problems}") from None
 
 
 def _called(kind: type[BaseModel]) -> str:

@@ -44,6 +44,11 @@ def unreadable(error: KeyMissing | PayloadRefused) -> Payload:
     )
 
 
+def is_unreadable(payload: Payload) -> bool:
+    """Whether the codec has put it in the place of one that it refuses."""
+    return payload.metadata.get("encoding") == _UNREADABLE.encode()
+
+
 class UnreadableConverter(EncodingPayloadConverter):
     """Refuses what the codec could not read."""
 

@@ -11,7 +11,9 @@ from activities.build.release import BuildActivities
 from artifacts.registry import Registry
 from contracts.names import BUILD_QUEUE
 from wire.connection import TemporalAddress
-from workers.process import DRAIN_TIMEOUT, run
+from wire.unreadable import Readable
+from workers.flags import add_keys_flag, keys_of
+from workers.process import DRAIN_TIMEOUT, Settings, run
 
 
 def main() -> None:
@@ -21,9 +23,15 @@ def main() -> None:
     parser.add_argument("--namespace", help="the org")
     parser.add_argument("--registry", required=True, help="URL of the OCI registry, to push to")
     parser.add_argument("--data", required=True, type=Path, help="a folder of its own")
+    add_keys_flag(parser)
     settings = parser.parse_args()
     where = TemporalAddress.from_environment(settings.address, settings.namespace)
-    run(where, lambda client: make(client, settings.registry, settings.data))
+    keys = keys_of(parser, settings)
+    run(
+        where,
+        lambda client: make(client, settings.registry, settings.data),
+        Settings(keys=lambda: keys),
+    )
 
 
 def make(client: Client, registry: str, data: Path) -> Worker:
@@ -33,7 +41,7 @@ def make(client: Client, registry: str, data: Path) -> Worker:
         client,
         task_queue=BUILD_QUEUE,
         activities=[build.check, build.pack, build.assemble],
-        interceptors=[Boundary()],
+        interceptors=[Readable(), Boundary()],
         graceful_shutdown_timeout=DRAIN_TIMEOUT,
     )
 

@@ -1,13 +1,14 @@
 """The control worker: every workflow, and the activities that read the control plane."""
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from temporalio.client import Client
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-from activities.access.activities import AccessActivities
+from activities.access.activities import AccessActivities, PayloadKeys, no_payload_keys
 from activities.access.authority import EnrolmentAuthority, EnrolmentKey, EnrolmentKeyUnusable
 from activities.boundary import Boundary
 from activities.installs.runs import InstallRuns
@@ -19,7 +20,10 @@ from contracts.names import CONTROL_QUEUE
 from wire.arguments import ArgumentCount
 from wire.connection import TemporalAddress
 from wire.gateway_address import GatewayAddress, NoGatewayAddress
-from workers.process import DRAIN_TIMEOUT, run
+from wire.key_settings import handed_keys
+from wire.unreadable import Readable
+from workers.flags import add_keys_flag, keys_of
+from workers.process import DRAIN_TIMEOUT, Settings, run
 from workflows.access import Access
 from workflows.action import Action
 from workflows.build import Build
@@ -80,14 +84,26 @@ def main() -> None:
         default=[],
         help="file of a key that makes and checks enrolment tokens; the first makes them",
     )
+    add_keys_flag(parser)
     settings = parser.parse_args()
+    keys = keys_of(parser, settings)
     where = TemporalAddress.from_environment(settings.address, settings.namespace)
     try:
         authority = _authority(settings.enrolment_key)
         addresses = _addresses(settings, authority)
     except (EnrolmentKeyUnusable, NoGatewayAddress, OSError) as error:
         parser.exit(1, f"workers.control: {error}\n")
-    run(where, lambda client: make(client, settings.releases, addresses, authority))
+    run(
+        where,
+        lambda client: make(
+            client,
+            settings.releases,
+            addresses,
+            authority,
+            partial(handed_keys, client.namespace, file=settings.keys),
+        ),
+        Settings(keys=lambda: keys),
+    )
 
 
 def _authority(keys: list[Path]) -> EnrolmentAuthority | None:
@@ -115,6 +131,7 @@ def make(
     releases: str,
     addresses: WorkerAddresses,
     authority: EnrolmentAuthority | None = None,
+    payload_keys: PayloadKeys = no_payload_keys,
 ) -> Worker:
     """The worker on a connected client.
 
@@ -123,9 +140,10 @@ def make(
         releases: The URL of the registry.
         addresses: What the stacks of installs name.
         authority: The enrolment keys, if this control plane has workers enrol.
+        payload_keys: What a worker that enrols is handed.
     """
     runs = InstallRuns(client)
-    access = AccessActivities(authority, client.namespace)
+    access = AccessActivities(authority, client.namespace, payload_keys=payload_keys)
     return Worker(
         client,
         task_queue=CONTROL_QUEUE,
@@ -140,7 +158,7 @@ def make(
             access.verify_enrolment,
             access.mint_token,
         ],
-        interceptors=[ArgumentCount(), Boundary()],
+        interceptors=[ArgumentCount(), Readable(), Boundary()],
         max_concurrent_activities=_ACTIVITIES,
         graceful_shutdown_timeout=DRAIN_TIMEOUT,
     )

@@ -12,6 +12,8 @@ from wire.connection import TemporalAddress
 from wire.credential import ByCloud, ByToken, Credentials, Enrolling, Proof
 from wire.enrolling import ControlKeys, Enrolee
 from wire.gateway_address import GatewayAddress
+from wire.key_ring import KeyRing
+from wire.keys import Keys, WorkerKeys
 from wire.worker_identity import WorkerIdentity
 
 IDENTITY_FOLDER = "identity"
@@ -26,6 +28,11 @@ class Reach:
     releases: Registry
     credentials: Credentials | None
     """None where it is reached directly, which is for development."""
+
+    def keys(self) -> Keys | None:
+        """What payloads are encrypted with, as the control side handed it over; None for plain."""
+        handed = self.credentials.payload_keys() if self.credentials is not None else b""
+        return KeyRing(WorkerKeys.handed(handed)) if handed else None
 
     async def ready(self) -> None:
         """Wait until there is a credential, if one is needed."""

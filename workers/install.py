@@ -36,9 +36,12 @@ from store.install_state import InstallState
 from store.machine import Machine
 from store.opening import open_store
 from store.pausing import is_paused
+from wire.key_files import KeyFileError
+from wire.key_settings import worker_keys
+from wire.unreadable import Readable
 from wire.worker_identity import IdentityUnusable
 from workers.gateway_access import reach
-from workers.process import DRAIN_TIMEOUT, run
+from workers.process import DRAIN_TIMEOUT, Settings, run
 from workers.store_check import usable
 
 _SLOTS = 100
@@ -67,7 +70,8 @@ def main() -> None:
     settings = parser.parse_args()
     try:
         enrolment = Enrolment.read(settings.enrolment)
-    except EnrolmentError as error:
+        keys = worker_keys(settings.enrolment)
+    except (EnrolmentError, KeyFileError) as error:
         parser.exit(1, f"exclave-worker: {error}\n")
     os.umask(0o077)
     data = settings.data.resolve()
@@ -84,9 +88,12 @@ def main() -> None:
     run(
         control.temporal,
         lambda client: make(client, workplace),
-        before=ready,
-        interrupt=workplace.operations.interrupt_all,
-        paused=partial(is_paused, data),
+        Settings(
+            before=ready,
+            keys=lambda: control.keys() or keys,
+            interrupt=workplace.operations.interrupt_all,
+            paused=partial(is_paused, data),
+        ),
     )
 
 
@@ -139,7 +146,7 @@ def make(client: Client, workplace: Workplace) -> Worker:
             action.scope,
             action.step,
         ],
-        interceptors=[Boundary(FEATURES, workplace.install)],
+        interceptors=[Readable(), Boundary(FEATURES, workplace.install)],
         max_concurrent_activities=_SLOTS,
         # One poll each: a frontend takes 1,200 of a kind for all workers of a namespace.
         activity_task_poller_behavior=PollerBehaviorSimpleMaximum(1),

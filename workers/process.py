@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
@@ -19,6 +20,8 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from wire.connection import TemporalAddress, connect
+from wire.keys import Keys
+from workers.log_lines import WordlessExceptions
 from workers.readiness import announce_ready
 
 _log = logging.getLogger(__name__)
@@ -32,38 +35,44 @@ _LOOK_AGAIN_SECONDS = 2.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 Make = Callable[[Client], Worker]
-Before = Callable[[], Awaitable[None]]
-Interrupt = Callable[[], Awaitable[None]]
-Paused = Callable[[], bool]
 T = TypeVar("T")
 
 
-def run(
-    where: TemporalAddress,
-    make: Make,
-    *,
-    before: Before | None = None,
-    interrupt: Interrupt | None = None,
-    paused: Paused | None = None,
-) -> None:
+async def _nothing() -> None:
+    """Wait for nothing."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What differs between workers."""
+
+    before: Callable[[], Awaitable[None]] = _nothing
+    """Waits for what the worker needs besides the control plane."""
+    keys: Callable[[], Keys | None] = lambda: None
+    """What payloads are encrypted with, once `before` has ended; without them they are plain."""
+    interrupt: Callable[[], Awaitable[None]] | None = None
+    """Interrupts the tools of this process and waits for them: the second signal."""
+    paused: Callable[[], bool] = lambda: False
+    """Looked at again and again: whether it shall take no work for now."""
+
+
+def run(where: TemporalAddress, make: Make, settings: Settings) -> None:
     """Run a worker until it is told to leave; never returns.
 
     Args:
         where: The control plane; waited for if it is not there.
         make: Builds the worker on a connected client.
-        before: Waits for what the worker needs besides the control plane.
-        interrupt: Interrupts the tools of this process and waits for them: the second signal.
-        paused: Looked at again and again: whether it shall take no work for now.
+        settings: What differs between workers.
     """
-    logging.basicConfig(
-        level=logging.INFO,
-        stream=sys.stderr,
-        format=f"%(asctime)s %(levelname)s {where.namespace} %(name)s: %(message)s",
+    lines = logging.StreamHandler(sys.stderr)
+    lines.setFormatter(
+        WordlessExceptions(f"%(asctime)s %(levelname)s {where.namespace} %(name)s: %(message)s")
     )
+    logging.basicConfig(level=logging.INFO, handlers=[lines])
     # They tell of each request, and of a day's wait that a drain allows for; we say it ourselves.
     for chatty in ("httpx", "temporalio.worker._worker"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    status = asyncio.run(_Life(where, make, before, interrupt, paused).live())
+    status = asyncio.run(_Life(where, make, settings).live())
     # Interpreter shutdown crashed in the SDK's native threads on 3.11; there is nothing left to do.
     logging.shutdown()
     sys.stdout.flush()
@@ -72,19 +81,11 @@ def run(
 
 
 class _Life:
-    def __init__(
-        self,
-        where: TemporalAddress,
-        make: Make,
-        before: Before | None,
-        interrupt: Interrupt | None,
-        paused: Paused | None,
-    ) -> None:
+    def __init__(self, where: TemporalAddress, make: Make, settings: Settings) -> None:
         self._where = where
         self._make = make
-        self._before = before
-        self._interrupt = interrupt
-        self._paused = paused or (lambda: False)
+        self._settings = settings
+        self._paused = settings.paused
         self._leave = asyncio.Event()
         self._interrupting: asyncio.Task[None] | None = None
 
@@ -92,14 +93,14 @@ class _Life:
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.add_signal_handler(number, self._on_signal, signal.Signals(number).name)
-        if self._before is not None:
-            await self._unless_leaving(self._before())
+        await self._unless_leaving(self._settings.before())
         if self._leave.is_set():
             return 0
-        client = await self._unless_leaving(connect(self._where))
+        keys = self._settings.keys()
+        client = await self._unless_leaving(connect(self._where, keys))
         if client is None:
             return 0
-        patient = await self._unless_leaving(connect(self._where, patient=True))
+        patient = await self._unless_leaving(connect(self._where, keys, patient=True))
         if patient is None:
             return 0
         while True:
@@ -160,8 +161,8 @@ class _Life:
         if not self._leave.is_set():
             _log.info("%s: leaving.", name)
             self._leave.set()
-        elif self._interrupt is not None and self._interrupting is None:
+        elif self._settings.interrupt is not None and self._interrupting is None:
             _log.warning("%s again: interrupting the tools, and waiting for them.", name)
-            self._interrupting = asyncio.ensure_future(self._interrupt())
+            self._interrupting = asyncio.ensure_future(self._settings.interrupt())
         else:
             _log.info("%s: already leaving.", name)

@@ -9,7 +9,7 @@ import asyncio
 import signal
 import socket
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import uvicorn
@@ -35,10 +35,17 @@ async def serve(layout: Path, push: socket.socket, pull: socket.socket) -> None:
         pull: A bound socket whose callers may only read.
     """
     repositories = Layout(layout)
-    servers = {
-        _server(registry_app(repositories, writable=True)): push,
-        _server(registry_app(repositories, writable=False)): pull,
-    }
+    await serve_apps(
+        {
+            push: registry_app(repositories, writable=True),
+            pull: registry_app(repositories, writable=False),
+        }
+    )
+
+
+async def serve_apps(apps: Mapping[socket.socket, ASGIApp]) -> None:
+    """Serve each app on its bound socket until SIGINT or SIGTERM."""
+    servers = {_server(app): bound for bound, app in apps.items()}
 
     def leave() -> None:
         for server in servers:

@@ -18,8 +18,12 @@ from workers.log_lines import WordlessExceptions
 
 pytestmark = pytest.mark.process
 
-NOT_STORED = {"query-input", "query-result", "current-details", "update-refusal"}
-"""What never is in a history: answers, and what was refused."""
+PASSING = {
+    *("query-input", "query-result", "current-details", "update-refusal"),
+    *("heartbeat", "local-input"),
+}
+"""What never is in a history: answers, what was refused, what stays in a worker. A heartbeat lies
+in the database until the next."""
 
 
 @asynccontextmanager
@@ -41,7 +45,7 @@ async def temporal(folder: Path) -> AsyncIterator[str]:
 async def logging_to(file: Path) -> AsyncIterator[None]:
     """Everything that is logged, also by the SDK, as a worker's process writes it."""
     handler = logging.FileHandler(file)
-    handler.setFormatter(WordlessExceptions("%(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(WordlessExceptions("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root = logging.getLogger()
     before = root.level
     root.addHandler(handler)
@@ -71,8 +75,7 @@ async def test_no_secret_is_found(tmp_path: Path, encrypted: bool) -> None:
     assert "Completing activity as failed" in (tmp_path / "workers.log").read_text()
     found = told.found_in(tmp_path)
     if encrypted:
-        assert found == {}
+        assert found == {}, "readable"
     else:
-        assert found.keys() == told.SECRET.made.keys() - NOT_STORED, (
-            "the search finds what is there"
-        )
+        missed = told.SECRET.made.keys() - found.keys()
+        assert missed <= PASSING, "the search finds what is there"

@@ -52,7 +52,7 @@ async def test_it_connects_as_soon_as_somebody_is_there(
 ) -> None:
     answers: list[object] = [RuntimeError("not yet"), RuntimeError("not yet"), "a client"]
 
-    async def once(where: TemporalAddress, *, patient: bool) -> object:
+    async def once(where: TemporalAddress, keys: object, *, patient: bool) -> object:
         assert (where, patient) == (nowhere, True)
         answer = answers.pop(0)
         if isinstance(answer, Exception):
@@ -67,7 +67,7 @@ async def test_it_connects_as_soon_as_somebody_is_there(
 async def test_another_error_is_not_waited_out(
     nowhere: TemporalAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def once(where: TemporalAddress, *, patient: bool) -> object:
+    async def once(where: TemporalAddress, keys: object, *, patient: bool) -> object:
         raise TypeError("a fault of ours")
 
     monkeypatch.setattr(connection, "connect_once", once)

@@ -1,0 +1,108 @@
+"""`exclave keys`: the keys that payloads are encrypted with."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from contracts.names import NAME_PATTERN
+from exclave.exits import Refused, ending
+from wire.connection import TemporalAddress
+from wire.key_files import KeyFileError
+from wire.keys import MasterKeys
+
+keys = typer.Typer(
+    help="The keys that payloads are encrypted with. Nobody can read a history without them: keep "
+    "a copy where you keep secrets.",
+    no_args_is_help=True,
+)
+
+_NAME = re.compile(NAME_PATTERN)
+
+File = Annotated[Path, typer.Argument(help="The file of the master keys.")]
+
+
+@keys.command("new")
+def new(file: File) -> None:
+    """Make a file with one new master key, for its owner alone.
+
+    Example:
+
+        exclave keys new keys.json
+
+        export EXCLAVE_KEYS=keys.json
+    """
+    with ending(), _refusing():
+        made = MasterKeys.new()
+        made.write(file)
+        typer.echo(made.current)
+
+
+@keys.command("add")
+def add(file: File) -> None:
+    """Add a new key, which is not used yet.
+
+    Bring the file to all processes of the control side, and the new keys to the workers; then:
+    exclave keys use FILE KEY.
+
+    Example:
+
+        exclave keys add keys.json
+    """
+    with ending(), _refusing():
+        before = MasterKeys.read(file)
+        after = before.with_new_key()
+        after.write(file, replaces=True)
+        typer.echo(next(key_id for key_id in after.keys if key_id not in before.keys))
+
+
+@keys.command("use")
+def use(file: File, key: Annotated[str, typer.Argument(help="The key's id.")]) -> None:
+    """Encrypt with another key from now on; what older ones have encrypted stays readable.
+
+    Example:
+
+        exclave keys use keys.json 2026-01-31-1a2b3c
+    """
+    with ending(), _refusing():
+        MasterKeys.read(file).using(key).write(file, replaces=True)
+
+
+@keys.command("worker")
+def worker(
+    file: File,
+    install: Annotated[str, typer.Argument(help="The install.")],
+    out: Annotated[Path, typer.Argument(help="Where to; for example beside the enrolment.")],
+) -> None:
+    """Write the keys of one install, for its worker, which finds them as worker-keys.json.
+
+    The namespace is the one that TEMPORAL_NAMESPACE or temporal.toml says. A file that is there
+    is replaced: a worker that runs takes the new keys at once.
+
+    Example:
+
+        exclave keys worker keys.json acme stack/worker-keys.json
+    """
+    with ending(), _refusing():
+        namespace = TemporalAddress.from_environment().namespace
+        MasterKeys.read(file).for_install(namespace, _named(install)).write(out, replaces=True)
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
+    except KeyFileError as error:
+        raise Refused(str(error)) from error
+
+
+def _named(install: str) -> str:
+    if not _NAME.fullmatch(install):
+        raise Refused(
+            f"{install!r} is no install's name; use lower case letters, digits and dashes, at most "
+            "63."
+        )
+    return install

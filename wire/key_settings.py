@@ -1,0 +1,68 @@
+"""Where a process finds its keys."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from wire.key_ring import KeyRing, master_ring, worker_ring
+from wire.keys import MasterKeys
+
+MASTER_VARIABLE: Final = "EXCLAVE_KEYS"
+"""Names the file of the master keys, for every process of the control side."""
+WORKER_VARIABLE: Final = "EXCLAVE_WORKER_KEYS"
+"""Names the file of a worker's own keys."""
+WORKER_FILE: Final = "worker-keys.json"
+"""Where a worker finds its keys by itself: beside its enrolment."""
+
+
+def master_keys(file: Path | None = None) -> KeyRing | None:
+    """The control side's keys; None where none are named, and payloads are plain.
+
+    Args:
+        file: What a flag names; without it, what the environment names.
+
+    Raises:
+        KeyFileError: the named file cannot be used.
+    """
+    named = file or _named(MASTER_VARIABLE)
+    return master_ring(named) if named else None
+
+
+def handed_keys(namespace: str, subject: str, file: Path | None = None) -> bytes:
+    """What the worker of a subject is handed; a secret. Empty where payloads are plain.
+
+    Args:
+        namespace: The org.
+        subject: `install/<install>`; others have no keys of their own to be handed.
+        file: What a flag names; without it, what the environment names.
+
+    Raises:
+        KeyFileError: the named file cannot be used.
+    """
+    named = file or _named(MASTER_VARIABLE)
+    kind, _, install = subject.partition("/")
+    if named is None or kind != "install":
+        return b""
+    # Read anew each time: a key that was added since is handed, too.
+    return MasterKeys.read(named).for_install(namespace, install).handing()
+
+
+def worker_keys(enrolment: Path) -> KeyRing | None:
+    """An install worker's keys; None where it was given none, and takes plain payloads.
+
+    Args:
+        enrolment: Its enrolment file.
+
+    Raises:
+        KeyFileError: the file cannot be used.
+    """
+    named = _named(WORKER_VARIABLE)
+    if named:
+        return worker_ring(named)
+    beside = enrolment.absolute().with_name(WORKER_FILE)
+    return worker_ring(beside) if beside.exists() else None
+
+
+def _named(variable: str) -> Path | None:
+    value = os.environ.get(variable)
+    return Path(value) if value else None

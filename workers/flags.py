@@ -1,0 +1,27 @@
+"""Flags that several workers of the control side have."""
+
+import argparse
+from pathlib import Path
+
+from wire.key_files import KeyFileError
+from wire.key_ring import KeyRing
+from wire.key_settings import MASTER_VARIABLE, master_keys
+
+
+def add_keys_flag(parser: argparse.ArgumentParser) -> None:
+    """The flag that names the file of the master keys."""
+    parser.add_argument(
+        "--keys",
+        type=Path,
+        metavar="FILE",
+        help="the master keys that payloads are encrypted with (default: the file that "
+        f"{MASTER_VARIABLE} names; without one, payloads are plain)",
+    )
+
+
+def keys_of(parser: argparse.ArgumentParser, settings: argparse.Namespace) -> KeyRing | None:
+    """The keys that the flags or the environment name; ends the process if they cannot be used."""
+    try:
+        return master_keys(settings.keys)
+    except KeyFileError as error:
+        parser.exit(1, f"{parser.prog}: {error}\n")
