@@ -15,11 +15,13 @@ from exclave.demo.story import APP, INSTALL, Story
 from exclave.dev.child import FailedToStart
 from exclave.dev.data import DataFolderInUse
 from exclave.dev.declaration import DeclarationError
+from exclave.dev.encryption import how_to_read, keys_file
 from exclave.dev.plane import ControlPlane
 from exclave.exits import CommandEnded, Exit, Refused, run
 from exclave.plane import Plane, quieten
 from exclave.screens.terminal import Lines
 from wire.connection import TemporalAddress, connect_once
+from wire.key_settings import master_keys
 
 
 def demo(
@@ -50,7 +52,7 @@ async def _demo(folder: Path, once: bool) -> None:
     lines = Lines()
     began = monotonic()
     try:
-        with empty_stage(folder) as (stage, pids, lock):
+        with empty_stage(folder, encrypted=True) as (stage, pids, lock):
             lines(f"Bringing up a control plane; logs are in {folder / stage.logs.name}.")
             async with control_plane(stage, pids, lock, lines) as (plane, running):
                 lines(f"Watch it in the Temporal UI: {stage.ui}")
@@ -81,7 +83,7 @@ async def _tell(
 async def _story(stage: Stage, control: ControlPlane, lines: Lines) -> None:
     where = TemporalAddress(str(stage.declaration.temporal.address), stage.declaration.namespace)
     quieten()
-    plane = Plane(where, await connect_once(where))
+    plane = Plane(where, await connect_once(where, master_keys(keys_file(stage.declaration))))
     cast = Cast(plane, f"http://{stage.declaration.registry.push}", lines)
 
     async def start_worker(stack: Path) -> None:
@@ -106,4 +108,4 @@ Or go on, in another terminal:
   exclave build examples/shop --app {APP}
   exclave provision {INSTALL} sha256:…
   exclave deploy {INSTALL} sha256:…
-"""
+{how_to_read(stage.declaration)}"""

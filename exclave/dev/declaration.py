@@ -114,6 +114,8 @@ class Declaration(_Section):
     temporal: TemporalSection
     registry: RegistrySection
     workers: WorkersSection = WorkersSection()
+    codec: LoopbackAddress | None = None
+    """Where the codec server listens, which shows plain text; without it payloads are plain."""
 
     @property
     def addresses(self) -> dict[str, Address]:
@@ -123,6 +125,7 @@ class Declaration(_Section):
             "temporal.ui": self.temporal.ui,
             "registry.push": self.registry.push,
             "registry.pull": self.registry.pull,
+            **({"codec": self.codec} if self.codec else {}),
         }
 
     @model_validator(mode="after")

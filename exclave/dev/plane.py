@@ -14,7 +14,9 @@ from pathlib import Path
 from exclave.dev.child import Child, FailedToStart
 from exclave.dev.data import PidFile
 from exclave.dev.declaration import Declaration
-from exclave.dev.programs import Program, registry, temporal_server, workers
+from exclave.dev.encryption import how_to_read, make_keys
+from exclave.dev.programs import Program, codec_servers, registry, temporal_server, workers
+from wire.key_files import KeyFileError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP)
 
@@ -52,6 +54,7 @@ class ControlPlane:
         self._stop = asyncio.Event()
         self._temporal = child(temporal_server(declaration))
         self._registry = child(registry(declaration))
+        self._codecs = [child(program) for program in codec_servers(declaration)]
         self._workers = [child(program) for program in workers(declaration)]
         self.up = asyncio.Event()
         """Set once everything serves."""
@@ -98,10 +101,15 @@ class ControlPlane:
 
     @property
     def _children(self) -> list[Child]:
-        return [self._temporal, self._registry, *self._workers]
+        return [self._temporal, self._registry, *self._codecs, *self._workers]
 
     async def _up_and_watched(self) -> None:
-        await _all([self._temporal.start(), self._registry.start()])
+        try:
+            make_keys(self._declaration)
+        except KeyFileError as error:
+            raise FailedToStart(str(error)) from error
+        first = [self._temporal, self._registry, *self._codecs]
+        await _all(child.start() for child in first)
         await _all(child.start() for child in self._workers)
         keeping = [child.keep() for child in self._children]
         self.up.set()
@@ -110,6 +118,8 @@ class ControlPlane:
 
     async def _drain(self) -> None:
         await asyncio.gather(*(child.stop() for child in self._workers))
+        for codec in self._codecs:
+            await codec.stop()
         await self._registry.stop()
         await self._temporal.stop()
         self._pids.delete()
@@ -149,7 +159,7 @@ In another terminal:
   export TEMPORAL_ADDRESS={temporal.address} TEMPORAL_NAMESPACE={declaration.namespace}
   export EXCLAVE_REGISTRY=http://{images.push}
   exclave upload examples/shop
-"""
+{how_to_read(declaration)}"""
 
 
 def _named(children: Iterable[Child]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from contracts.names import SEARCH_ATTRIBUTES
 from exclave.dev.declaration import Declaration
+from exclave.dev.encryption import keys_file
 from exclave.dev.server import server_answers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,11 +76,31 @@ def registry(declaration: Declaration) -> Program:
     )
 
 
+def codec_servers(declaration: Declaration) -> list[Program]:
+    """The codec server, if payloads are encrypted; it answers this machine alone."""
+    if declaration.codec is None:
+        return []
+    return [
+        Program(
+            "codec",
+            "codec server",
+            _module(
+                "workers.codec",
+                *("--listen", str(declaration.codec)),
+                *("--namespace", declaration.namespace),
+                *("--ui", f"http://{declaration.temporal.ui}"),
+                *_keys(declaration),
+            ),
+        )
+    ]
+
+
 def workers(declaration: Declaration) -> list[Program]:
     """The control and build workers."""
     temporal = (
         *("--address", str(declaration.temporal.address)),
         *("--namespace", declaration.namespace),
+        *_keys(declaration),
     )
     control = (
         *temporal,
@@ -103,6 +124,11 @@ def workers(declaration: Declaration) -> list[Program]:
             for name, title in _numbered("build", declaration.workers.build)
         ),
     ]
+
+
+def _keys(declaration: Declaration) -> tuple[str, ...]:
+    file = keys_file(declaration)
+    return ("--keys", str(file)) if file else ()
 
 
 def _module(name: str, *flags: str) -> tuple[str, ...]:

@@ -62,10 +62,11 @@ def test_the_story_is_told_looked_at_and_ended(
     [address] = {
         line.split("=")[1].split()[0] for line in text.splitlines() if "export TEMPORAL_ADD" in line
     }
+    [codec] = set(re.findall(r"--codec-endpoint (\S+)", text))
     ended = re.findall(r"^((?:provision|deploy|deprovision)/acme/\d+) is done", text, re.MULTILINE)
     assert len(ended) == 6, ended
     for run in ended:
-        assert accepted_updates(address, run), run
+        assert accepted_updates(address, run, codec), run
     assert processes(folder)
     demo.send_signal(signal.SIGINT)
     assert demo.wait(PATIENCE_SECONDS) == 0, told.read_text()
@@ -73,12 +74,12 @@ def test_the_story_is_told_looked_at_and_ended(
     assert processes(folder) == []
 
 
-def accepted_updates(address: str, run: str) -> list[dict[str, Any]]:
+def accepted_updates(address: str, run: str, codec: str) -> list[dict[str, Any]]:
     """The approvals that the run's history holds, each with its digest."""
     done = subprocess.run(
         [
             *(BIN / "temporal", "workflow", "show", "--workflow-id", run, "-o", "json"),
-            *("--address", address, "--namespace", "dev"),
+            *("--address", address, "--namespace", "dev", "--codec-endpoint", codec),
         ],
         capture_output=True,
         text=True,
