@@ -11,6 +11,7 @@ from types import ModuleType
 
 from bench import (
     build_again,
+    encryption,
     first_activity,
     history_size,
     idle_worker,
@@ -24,6 +25,7 @@ from bench.testbed import testbed
 
 MEASUREMENTS: tuple[ModuleType, ...] = (
     first_activity,
+    encryption,
     build_again,
     terraform_component,
     twenty_components,

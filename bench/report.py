@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
-_PRECISION = {"ms": 0, "bytes": 0, "events": 1}
+_PRECISION = {"ms": 0, "µs": 0, "bytes": 0, "events": 1}
 """Digits behind the point, where it is not two."""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from exclave.screens.terminal import plain
+from wire.unreadable import Unreadable
 
 
 class Exit(IntEnum):
@@ -68,6 +69,9 @@ def ending() -> Iterator[None]:
         if end.message:
             typer.echo(plain(end.message), err=True)
         raise typer.Exit(end.status) from None
+    except Unreadable as error:
+        typer.echo(plain(str(error)), err=True)
+        raise typer.Exit(Exit.FAILED) from None
     except KeyboardInterrupt:
         raise typer.Exit(Exit.INTERRUPTED) from None
 

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import re
 import signal
 import subprocess
@@ -67,11 +68,49 @@ def test_the_story_is_told_looked_at_and_ended(
     assert len(ended) == 6, ended
     for run in ended:
         assert accepted_updates(address, run, codec), run
+    assert b"json/plain" not in payloads_as_they_lie(address, ended[0])
+    keys = next(folder.rglob("keys.json"))
+    assert "is done" in followed(address, ended[0], 0, EXCLAVE_KEYS=str(keys))
+    assert "EXCLAVE_KEYS" in followed(address, ended[0], 1)
     assert processes(folder)
     demo.send_signal(signal.SIGINT)
     assert demo.wait(PATIENCE_SECONDS) == 0, told.read_text()
     assert "Everything has ended." in told.read_text()
     assert processes(folder) == []
+
+
+def payloads_as_they_lie(address: str, run: str) -> bytes:
+    """The encodings of a run's payloads, to whoever has not got the keys."""
+    done = subprocess.run(
+        [
+            *(BIN / "temporal", "workflow", "show", "--workflow-id", run, "-o", "json"),
+            *("--address", address, "--namespace", "dev", "--no-json-shorthand-payloads"),
+        ],
+        capture_output=True,
+        timeout=PATIENCE_SECONDS,
+        check=True,
+    )
+    encodings = set(re.findall(rb'"encoding": *"([^"]+)"', done.stdout))
+    assert encodings
+    return b" ".join(base64.b64decode(one) for one in encodings)
+
+
+def followed(address: str, run: str, status: int, **environment: str) -> str:
+    done = subprocess.run(
+        [BIN / "exclave", "follow", run],
+        env={
+            **{k: v for k, v in os.environ.items() if k != "EXCLAVE_KEYS"},
+            **{"TEMPORAL_ADDRESS": address, "TEMPORAL_NAMESPACE": "dev"},
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout + done.stderr
 
 
 def accepted_updates(address: str, run: str, codec: str) -> list[dict[str, Any]]:
