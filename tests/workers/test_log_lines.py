@@ -1,0 +1,54 @@
+"""A worker's log tells where an error came from, and none of its words."""
+
+import io
+import logging
+
+from contracts.errors import EngineFailed
+from workers.log_lines import WordlessExceptions
+
+
+def logged(error: Exception) -> str:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(WordlessExceptions("%(levelname)s %(message)s"))
+    logger = logging.Logger("one")
+    logger.addHandler(handler)
+    try:
+        raise error
+    except Exception:
+        logger.exception("It failed.")
+    return stream.getvalue()
+
+
+def failed(secret: str) -> Exception:
+    try:
+        try:
+            raise KeyError(secret)
+        except KeyError as error:
+            raise EngineFailed(secret, {"more": secret}) from error
+    except EngineFailed as error:
+        return error
+
+
+def test_an_exception_is_told_by_type_and_stack_alone() -> None:
+    text = logged(failed("hunter2"))
+    assert text.startswith("ERROR It failed.\n")
+    assert "hunter2" not in text
+    assert "EngineFailed\ncaused by\n" in text
+    assert text.rstrip().endswith("KeyError")
+    assert "in failed" in text
+
+
+def test_causes_in_a_circle_end() -> None:
+    one, two = ValueError("hunter2"), ValueError("hunter3")
+    one.__cause__, two.__cause__ = two, one
+    text = logged(one)
+    assert text.count("ValueError") == 2
+    assert "hunter" not in text
+
+
+def test_what_another_formatter_made_of_it_is_not_taken_over() -> None:
+    record = logging.LogRecord("one", logging.ERROR, "", 1, "It failed.", None, None)
+    record.exc_text = "hunter2"
+    assert "hunter2" not in WordlessExceptions().format(record)
+    assert record.exc_text == "hunter2"
