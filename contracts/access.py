@@ -58,6 +58,13 @@ class CloudProof(Message):
     """What the cloud gave to the machine, sealed to the control side."""
 
 
+class EarlierAnswer(Message):
+    """An answer to an enrolment of these very keys, by which the control side knows them again."""
+
+    sealed: Annotated[str, StringConstraints(max_length=40_000)]
+    signature: Annotated[str, StringConstraints(max_length=100)]
+
+
 class CloudIdentity(Command):
     """Which machine a cloud has to vouch for: an account's role, or an issuer's subject."""
 
@@ -75,12 +82,14 @@ class CloudIdentity(Command):
 
 
 class EnrolRequest(Command):
-    """The argument of the update `enrol`; exactly one of the two proofs is given."""
+    """The argument of the update `enrol`; exactly one of the three proofs is given."""
 
     subject: Subject
     keys: PublicKeys
     token: TokenProof | None = None
     cloud: CloudProof | None = None
+    earlier: EarlierAnswer | None = None
+    """Of a worker that is enrolled, and asks for its payload keys as they are now."""
 
 
 class Enrolled(Message):

@@ -136,7 +136,11 @@ class Enrolment:
         body = await _body(request, EnrolBody)
         watch = self._watch(body.org)
         argument = EnrolRequest(
-            subject=body.subject, keys=body.keys, token=body.token, cloud=body.cloud
+            subject=body.subject,
+            keys=body.keys,
+            token=body.token,
+            cloud=body.cloud,
+            earlier=body.earlier,
         )
         try:
             async with self._enrolling:

@@ -19,11 +19,11 @@ from typing import Protocol
 import httpx
 from temporalio.client import Client
 
-from contracts.access import Subject
-from wire.enrolling import AnswerForged, Enrolee, GatewayAway, GatewayCalls, GatewayRefused
+from contracts.access import EarlierAnswer, Subject
+from wire.enrolling import Answer, AnswerForged, Enrolee, GatewayAway, GatewayCalls, GatewayRefused
 from wire.enrolment_messages import CredentialAnswer
-from wire.enrolment_token import EnrolmentToken, InvalidToken
-from wire.sealing import decoded, encoded
+from wire.enrolment_token import EnrolmentToken, InvalidToken, sealed_about
+from wire.sealing import CannotUnseal, unseal
 
 _log = logging.getLogger(__name__)
 
@@ -35,8 +35,8 @@ _FILE = "enrolled.json"
 class Proof(Protocol):
     """What a worker has been given to enrol with."""
 
-    async def enrol(self, calls: GatewayCalls, bound: str) -> bytes:
-        """Enrol; returns the payload keys. Raises as `GatewayCalls` does.
+    async def enrol(self, calls: GatewayCalls, bound: str) -> Answer:
+        """Enrol. Raises as `GatewayCalls` does.
 
         Args:
             calls: To the gateway.
@@ -50,7 +50,7 @@ class ByToken:
 
     path: Path
 
-    async def enrol(self, calls: GatewayCalls, bound: str) -> bytes:
+    async def enrol(self, calls: GatewayCalls, bound: str) -> Answer:
         """As `Proof` says."""
         try:
             token = EnrolmentToken.parse(await asyncio.to_thread(self.path.read_text, "utf-8"))
@@ -73,7 +73,7 @@ class ByCloud:
     document: Callable[[str], bytes]
     """Asks the cloud, for what the document is to be bound to; OSError where it does not answer."""
 
-    async def enrol(self, calls: GatewayCalls, bound: str) -> bytes:
+    async def enrol(self, calls: GatewayCalls, bound: str) -> Answer:
         """As `Proof` says."""
         try:
             document = await asyncio.to_thread(self.document, bound)
@@ -103,14 +103,25 @@ class Enrolling:
 
     def payload_keys(self) -> bytes | None:
         """What the control side sealed to this worker; None before it is enrolled with its key."""
+        earlier = self._earlier()
+        if earlier is None:
+            return None
+        try:
+            about = sealed_about("payload keys", self.who.subject)
+            return unseal(earlier.sealed, self.who.identity.sealing, about)
+        except CannotUnseal:
+            _log.warning("%s is damaged: the worker enrols anew.", self._folder / _FILE)
+            return None
+
+    def _earlier(self) -> EarlierAnswer | None:
         try:
             kept = json.loads((self._folder / _FILE).read_text(encoding="utf-8"))
             mine = (kept["org"], kept["subject"], kept["key"]) == self._mine
-            return decoded(kept["payload_keys"]) if mine else None
+            return EarlierAnswer.model_validate(kept["answer"]) if mine else None
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError) as error:
-            _log.warning("%s is damaged (%s): the worker enrols anew.", self._folder / _FILE, error)
+        except (ValueError, KeyError, TypeError):
+            _log.warning("%s is damaged: the worker enrols anew.", self._folder / _FILE)
             return None
 
     @property
@@ -126,10 +137,28 @@ class Enrolling:
             AnswerForged: somebody else than the control side answered.
         """
         org, subject, key = self._mine
-        keys = await self._proof.enrol(self.calls, f"exclave:{subject}:{key}")
-        kept = {"org": org, "subject": subject, "key": key, "payload_keys": encoded(keys)}
-        _write_secret(self._folder / _FILE, json.dumps(kept))
+        self._keep(await self._proof.enrol(self.calls, f"exclave:{subject}:{key}"))
         _log.info("This worker is enrolled as %s of %s, with the key %s.", subject, org, key)
+
+    async def ask_again(self) -> bool:
+        """Get the payload keys as they are now; whether they have changed.
+
+        Raises:
+            GatewayAway: nobody answers.
+            GatewayRefused: this worker is not enrolled, or revoked.
+            AnswerForged: somebody else than the control side answered.
+        """
+        earlier, before = self._earlier(), self.payload_keys()
+        if earlier is None:
+            raise GatewayRefused("not_enrolled", "This worker is not enrolled yet.")
+        answer = await self.calls.ask_again(earlier)
+        self._keep(answer)
+        return answer.payload_keys != before
+
+    def _keep(self, answer: Answer) -> None:
+        org, subject, key = self._mine
+        kept = {"org": org, "subject": subject, "key": key, "answer": answer.signed.model_dump()}
+        _write_secret(self._folder / _FILE, json.dumps(kept))
 
 
 def _write_secret(path: Path, text: str) -> None:
@@ -185,9 +214,23 @@ class Credentials:
         """What the control side handed to this worker, to read its payloads with."""
         return self._enrolling.payload_keys() or b""
 
+    async def refresh_payload_keys(self) -> bool:
+        """Ask for the payload keys as they are now; whether there are others than before.
+
+        Where they cannot be had, those at hand stay, and the log says why.
+        """
+        try:
+            return await self._enrolling.ask_again()
+        except (GatewayAway, GatewayRefused, AnswerForged) as error:
+            _log.warning("The payload keys stay as they were: %s", error)
+            return False
+
     async def start(self) -> None:
         """Get the first credential, however long it takes, and keep it fresh from then on."""
+        enrolled_before = self._enrolling.payload_keys() is not None
         answer = await self._insist()
+        if enrolled_before:
+            await self.refresh_payload_keys()
         self._renewing = asyncio.create_task(self._keep_fresh(answer))
 
     async def stop(self) -> None:

@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import httpx
@@ -12,7 +12,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import BaseModel, ValidationError
 
-from contracts.access import CloudProof, TokenProof
+from contracts.access import CloudProof, EarlierAnswer, TokenProof
 from wire.enrolment_messages import (
     ASSERTION_ALGORITHM,
     ASSERTION_AUDIENCE,
@@ -84,6 +84,14 @@ class Enrolee:
     control: ControlKeys
 
 
+@dataclass(frozen=True)
+class Answer:
+    """The control side's answer to an enrolment."""
+
+    signed: EarlierAnswer
+    payload_keys: bytes = field(repr=False)
+
+
 class GatewayCalls:
     """Calls of one worker to its gateway."""
 
@@ -105,8 +113,8 @@ class GatewayCalls:
         if self._client is not None:
             await self._client.aclose()
 
-    async def enrol_by_token(self, token: EnrolmentToken) -> bytes:
-        """Enrol with the stack's one-time token; returns the payload keys.
+    async def enrol_by_token(self, token: EnrolmentToken) -> Answer:
+        """Enrol with the stack's one-time token.
 
         Raises:
             GatewayAway: nobody answers.
@@ -121,15 +129,25 @@ class GatewayCalls:
                 f"{self._who.subject} of {self._who.org}. Use the token of this install's stack.",
             )
         proof = TokenProof(id=token.id, proof=token.prove(self._who.identity.public))
-        return await self._enrol(proof, None)
+        return await self._enrol(token=proof)
 
-    async def enrol_by_cloud(self, kind: str, document: bytes) -> bytes:
+    async def enrol_by_cloud(self, kind: str, document: bytes) -> Answer:
         """Enrol by what the cloud gave to this machine; as `enrol_by_token`."""
         about = sealed_about("document", self._who.subject)
         sealed = seal(document, self._who.control.sealing, about)
-        return await self._enrol(None, CloudProof(kind=kind, document=sealed))
+        return await self._enrol(cloud=CloudProof(kind=kind, document=sealed))
 
-    async def _enrol(self, token: TokenProof | None, cloud: CloudProof | None) -> bytes:
+    async def ask_again(self, earlier: EarlierAnswer) -> Answer:
+        """Ask for the payload keys as they are now, by an earlier answer; as `enrol_by_token`."""
+        return await self._enrol(earlier=earlier)
+
+    async def _enrol(
+        self,
+        *,
+        token: TokenProof | None = None,
+        cloud: CloudProof | None = None,
+        earlier: EarlierAnswer | None = None,
+    ) -> Answer:
         who = self._who
         body = EnrolBody(
             org=who.org,
@@ -137,6 +155,7 @@ class GatewayCalls:
             keys=who.identity.public,
             token=token,
             cloud=cloud,
+            earlier=earlier,
             time=self._clock(),
         )
         answer = await self._post(ENROL_PATH, body, EnrolAnswer)
@@ -146,13 +165,14 @@ class GatewayCalls:
                 decoded(answer.signature), signed
             )
             about = sealed_about("payload keys", who.subject)
-            return unseal(answer.sealed, who.identity.sealing, about)
+            keys = unseal(answer.sealed, who.identity.sealing, about)
         except (InvalidSignature, CannotUnseal, ValueError) as error:
             raise AnswerForged(
                 f"The answer of {who.gateway.url} is not one of the control side that made this "
                 "worker's stack. Either the stack is of another control plane, or somebody stands "
                 "in between: nothing of the answer is used."
             ) from error
+        return Answer(EarlierAnswer(sealed=answer.sealed, signature=answer.signature), keys)
 
     async def credential(self) -> CredentialAnswer:
         """A new credential, for the key that was enrolled.

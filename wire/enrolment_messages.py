@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from contracts.access import CloudProof, Enrolled, PublicKeys, Subject, TokenProof
+from contracts.access import CloudProof, EarlierAnswer, Enrolled, PublicKeys, Subject, TokenProof
 from contracts.messages import Message
 from contracts.names import Name
 
@@ -29,6 +29,7 @@ class EnrolBody(Message):
     keys: PublicKeys
     token: TokenProof | None = None
     cloud: CloudProof | None = None
+    earlier: EarlierAnswer | None = None
     time: float
     """The worker's clock, in Unix seconds."""
 

@@ -88,6 +88,12 @@ class Access:
             )
         found = self._of(enrolled.subject)
         if all(one.thumbprint != enrolled.thumbprint for one in found.keys):
+            if request.earlier is not None:
+                raise CredentialsRefused(
+                    f"The key {enrolled.thumbprint} of {enrolled.subject} is not enrolled any "
+                    "more; enrol the worker with a new token.",
+                    {"code": "not_enrolled"},
+                )
             key = EnrolledKey(
                 thumbprint=enrolled.thumbprint,
                 key=request.keys.signing,
@@ -98,9 +104,11 @@ class Access:
 
     @enrol.validator
     def _validate_enrol(self, request: EnrolRequest) -> None:
-        if (request.token is None) == (request.cloud is None):
+        proofs = (request.token, request.cloud, request.earlier)
+        if sum(proof is not None for proof in proofs) != 1:
             raise CredentialsRefused(
-                "An enrolment is proven either by a token or by a cloud.", {"code": "malformed"}
+                "An enrolment is proven by a token, a cloud, or an earlier answer.",
+                {"code": "malformed"},
             )
 
     def _refuse_revoked(self, subject: str, thumbprint: str | None) -> None:

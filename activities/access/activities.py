@@ -12,6 +12,7 @@ from activities.access.vouching import NotVouched, Vouching
 from contracts import access as declared
 from contracts.access import (
     CloudProof,
+    EarlierAnswer,
     Enrolled,
     EnrolRequest,
     MintedToken,
@@ -108,7 +109,22 @@ class AccessActivities:
         if request.cloud is not None:
             key, principal = self._check_cloud(request.cloud, input)
             return VerifiedEnrolment(enrolled=self._answer(request, key), principal=principal)
-        raise _refused("malformed", "An enrolment is proven either by a token or by a cloud.")
+        if request.earlier is not None:
+            key = self._check_earlier(request.earlier, request)
+            return VerifiedEnrolment(enrolled=self._answer(request, key))
+        raise _refused("malformed", "An enrolment is proven by a token, a cloud, or an answer.")
+
+    def _check_earlier(self, shown: EarlierAnswer, request: EnrolRequest) -> EnrolmentKey:
+        """What the control side has signed once says that it took these keys for this worker's."""
+        key = self._authority.which_signed(
+            shown.signature, answer_bytes(request.subject, request.keys, shown.sealed)
+        )
+        if key is None:
+            raise _refused(
+                "not_enrolled",
+                "This worker was enrolled at another control plane; enrol it with a new token.",
+            )
+        return key
 
     def _check_token(
         self, shown: TokenProof, request: EnrolRequest, org: str

@@ -8,9 +8,11 @@ import hmac
 import os
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -119,6 +121,14 @@ class EnrolmentAuthority:
     def which_made(self, id: str, proves: Callable[[EnrolmentToken], bool]) -> EnrolmentKey | None:
         """The key whose token of this id proves it, if any."""
         return next((key for key in self._keys if proves(key.token(id))), None)
+
+    def which_signed(self, signature: str, data: bytes) -> EnrolmentKey | None:
+        """The key that has signed this, if any."""
+        for key in self._keys:
+            with suppress(InvalidSignature, ValueError):
+                key.signing.public_key().verify(decoded(signature), data)
+                return key
+        return None
 
     def open(self, sealed: str, about: bytes) -> tuple[EnrolmentKey, bytes]:
         """Open what a worker sealed to the control side; and the key that it was sealed to.

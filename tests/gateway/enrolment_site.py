@@ -24,6 +24,7 @@ from contracts.access import (
     AccessChanged,
     AccessPage,
     AccessPageRequest,
+    EarlierAnswer,
     Enrolled,
     EnrolRequest,
     TokenProof,
@@ -37,8 +38,9 @@ from gateway.identity import Identity
 from wire.arguments import ArgumentCount
 from wire.conversion import data_converter
 from wire.enrolling import ControlKeys, Enrolee, GatewayCalls
-from wire.enrolment_token import EnrolmentToken, TokenId
+from wire.enrolment_token import EnrolmentToken, TokenId, answer_bytes, sealed_about
 from wire.gateway_address import GatewayAddress
+from wire.sealing import decoded, encoded, seal
 from wire.worker_identity import WorkerIdentity
 from workers.control import SANDBOX, WORKFLOWS
 
@@ -94,6 +96,14 @@ class Org:
             self.entity.execute_update("enrol", request, result_type=Enrolled)
         )
         return found
+
+    def signed(self, subject: str, worker: WorkerIdentity) -> EarlierAnswer:
+        """An answer of the control side that the Access workflow knows nothing of (any more)."""
+        sealing = decoded(worker.public.sealing)
+        sealed = seal(b"as before", sealing, sealed_about("payload keys", subject))
+        data = answer_bytes(subject, worker.public, sealed)
+        signature = EnrolmentKey(bytes(range(32))).signing.sign(data)
+        return EarlierAnswer(sealed=sealed, signature=encoded(signature))
 
     async def tell(self, update: str, subject: str, **more: Any) -> AccessChanged:
         found: AccessChanged = await soon(

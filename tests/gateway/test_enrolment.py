@@ -37,7 +37,7 @@ from gateway.address_limits import AddressLimits
 from gateway.credentials import CredentialKey
 from gateway.identity import Standing
 from wire.credential import ByToken, Credentials, Enrolling
-from wire.enrolling import AnswerForged, GatewayAway, GatewayCalls, GatewayRefused
+from wire.enrolling import Answer, AnswerForged, GatewayAway, GatewayCalls, GatewayRefused
 from wire.enrolment_messages import (
     ASSERTION_AUDIENCE,
     CREDENTIAL_PATH,
@@ -94,6 +94,10 @@ def subject(request: pytest.FixtureRequest) -> str:
     return "install/" + name.replace("_", "-")[:60].strip("-")
 
 
+def keys_of(subject: str) -> bytes:
+    return f"payload keys of {subject}".encode()
+
+
 async def refusal(waiting: Any) -> GatewayRefused:
     with pytest.raises(GatewayRefused) as caught:
         await soon(waiting)
@@ -106,14 +110,14 @@ async def test_enrolled_and_given_a_credential(
     caplog.set_level(logging.DEBUG)
     token = org.token(subject)
     calls = door.calls(org, subject, worker, Clock(NOW))
-    assert await calls.enrol_by_token(token) == f"payload keys of {subject}".encode()
+    assert (await calls.enrol_by_token(token)).payload_keys == keys_of(subject)
     answer = await calls.credential()
     who = door.credentials.authenticate(f"Bearer {answer.credential}")
     assert (who.shown, who.org, who.key) == (subject, ORG, worker.thumbprint)
     assert who.expires == NOW + answer.seconds
     assert door.watch.standing(who) is Standing.ALLOWED
     # The answer may have been lost.
-    assert await calls.enrol_by_token(token) == f"payload keys of {subject}".encode()
+    assert (await calls.enrol_by_token(token)).payload_keys == keys_of(subject)
     await calls.close()
     for secret in (answer.credential, token.render(), token.render().partition(".")[2]):
         assert secret not in caplog.text
@@ -379,7 +383,7 @@ async def test_it_is_kept_fresh_and_comes_back_by_itself(  # noqa: PLR0917 - fix
     await soon(starting)
     first = credentials.token
     assert door.credentials.authenticate(f"Bearer {first}").shown == subject
-    assert credentials.payload_keys() == f"payload keys of {subject}".encode()
+    assert credentials.payload_keys() == keys_of(subject)
     assert (tmp_path / "enrolled.json").stat().st_mode & 0o777 == 0o600
     token_file.unlink()
 
@@ -414,20 +418,46 @@ async def test_it_is_kept_fresh_and_comes_back_by_itself(  # noqa: PLR0917 - fix
         assert secret not in caplog.text
 
 
+async def test_payload_keys_are_renewed_without_a_token(
+    org: Org, door: Gateway, subject: str, worker: WorkerIdentity
+) -> None:
+    """The control side knows its own signature again; a key that it has forgotten, it refuses."""
+    calls = door.calls(org, subject, worker, Clock(NOW))
+    first = await calls.enrol_by_token(org.token(subject))
+    again = await calls.ask_again(first.signed)
+    assert again.payload_keys == keys_of(subject)
+    assert again.signed.sealed != first.signed.sealed
+    mine = WorkerIdentity.generate()
+    for thief in (
+        door.calls(org, subject, mine, Clock(NOW)),
+        door.calls(org, subject + "-b", worker, Clock(NOW)),
+    ):
+        assert (await refusal(thief.ask_again(first.signed))).code == "not_enrolled"
+        await thief.close()
+    await org.tell("revoke", subject, key=worker.thumbprint)
+    assert (await refusal(calls.ask_again(first.signed))).code == "key_revoked"
+    await calls.close()
+    forgotten = WorkerIdentity.generate()
+    signed = org.signed(subject, forgotten)
+    calls = door.calls(org, subject, forgotten, Clock(NOW))
+    assert (await refusal(calls.ask_again(signed))).code == "not_enrolled"
+    await calls.close()
+
+
 async def test_a_key_that_was_forgotten_enrols_again(
     org: Org, door: Gateway, subject: str, worker: WorkerIdentity, tmp_path: Path
 ) -> None:
-    """What it remembers of an enrolment is another control plane's, or an older one's."""
+    """What it remembers of an enrolment is of a control plane that has lost its own memory."""
     token_file = tmp_path / "token"
     token_file.write_text(org.token(subject).render())
     who = enrolee(org, subject, worker, door.address)
     calls = door.calls(org, subject, worker, Clock(NOW))
     enrolling = Enrolling(who, tmp_path, ByToken(token_file), calls)
-    kept = f'{{"org": "{ORG}", "subject": "{subject}", "key": "{worker.thumbprint}", '
-    (tmp_path / "enrolled.json").write_text(kept + '"payload_keys": ""}')
+    enrolling._keep(Answer(org.signed(subject, worker), b"as before"))
+    assert enrolling.payload_keys() == b"as before"
     credentials = Credentials(enrolling)
     await soon(credentials.start())
-    assert credentials.payload_keys() == f"payload keys of {subject}".encode()
+    assert credentials.payload_keys() == keys_of(subject)
     await credentials.stop()
 
 

@@ -12,6 +12,8 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 from workflow_site import FakeControl
 
+from activities.access.activities import AccessActivities
+from activities.access.authority import EnrolmentAuthority, EnrolmentKey
 from activities.boundary import Boundary
 from activities.installs.runs import InstallRuns
 from contracts.names import CONTROL_QUEUE, SEARCH_ATTRIBUTES
@@ -24,6 +26,7 @@ FAST = {
     "matching.numTaskqueueReadPartitions": "1",
     "matching.numTaskqueueWritePartitions": "1",
 }
+ENROLMENT_KEY = EnrolmentKey(bytes(range(32)))
 
 
 @asynccontextmanager
@@ -49,6 +52,7 @@ async def temporal(more: Mapping[str, str] | None = None) -> AsyncIterator[Clien
 async def controlling(client: Client, releases: FakeControl) -> AsyncIterator[None]:
     """A control worker: all of it is real but the registry."""
     runs = InstallRuns(client)
+    access = AccessActivities(EnrolmentAuthority([ENROLMENT_KEY]), client.namespace)
     async with Worker(
         client,
         task_queue=CONTROL_QUEUE,
@@ -60,6 +64,8 @@ async def controlling(client: Client, releases: FakeControl) -> AsyncIterator[No
             releases.read,
             releases.render,
             releases.set_schedules,
+            access.verify_enrolment,
+            access.mint_token,
         ],
         interceptors=[ArgumentCount(), Boundary()],
     ):

@@ -94,6 +94,8 @@ class FakeControl:
         """What each install asked for last."""
         self.inputs: dict[str, list[DeclaredInput]] = {}
         self.read_by: list[str] = []
+        self.behind_gateway: set[str] = set()
+        """Installs whose workers enrol."""
 
     @activity.defn(name=releases.READ.name)
     async def read(self, input: ReadRelease) -> ReleaseGraph:
@@ -105,7 +107,8 @@ class FakeControl:
 
     @activity.defn(name=stacks.RENDER_STACK.name)
     async def render(self, input: RenderStack) -> Stack:
-        return Stack(kind="systemd", files={"README.md": input.install})
+        token_file = "enrolment-token" if input.install in self.behind_gateway else ""
+        return Stack(kind="systemd", files={"README.md": input.install}, token_file=token_file)
 
     @activity.defn(name=schedules.SET_SCHEDULES.name)
     async def set_schedules(self, input: SetSchedules) -> SchedulesSet:
