@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from exclave.worker import worker
 from stacks.enrolment import Enrolment
+from store import pausing
 from store.folder import FolderStore
 from store.interface import Store
 from store.s3 import S3Store
@@ -58,3 +59,15 @@ def test_a_bucket_that_cannot_be_used_is_told(tmp_path: Path, s3_server: S3Serve
     assert status == 1
     assert "there is no bucket not-there" in said.replace("\n", " ")
     assert "of-the-license" not in said
+
+
+def test_the_customer_pauses_and_resumes_the_worker(tmp_path: Path) -> None:
+    for command, words, paused in (
+        ("pause", "takes no more work", True),
+        ("pause", "It is paused", True),
+        ("resume", "takes work again", False),
+        ("resume", "not paused", False),
+    ):
+        result = CliRunner().invoke(worker, [command, "--data", str(tmp_path)])
+        assert (result.exit_code, words in result.stderr) == (0, True), result.stderr
+        assert pausing.is_paused(tmp_path) is paused
