@@ -47,7 +47,7 @@ from workers.control import SANDBOX, WORKFLOWS
 T = TypeVar("T")
 
 ORG = "dev"
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 """Far above what anything here takes."""
 
 

@@ -117,7 +117,7 @@ def stack(folder: Path, gateway: str, ca: Path, org: Org) -> Path:
     return folder / "enrolment.toml"
 
 
-async def describe(org: Org, seconds: float = 20) -> WorkerDescription:
+async def describe(org: Org, seconds: float = 60) -> WorkerDescription:
     """By an activity of its own on the install's queue."""
     described: WorkerDescription = await org.client.execute_activity(
         DESCRIBE.name,
