@@ -10,7 +10,7 @@ import os
 
 # gRPC reads it as it is imported. Without it, gRPC logs each handshake that fails, without measure,
 # and any stranger can cause those.
-os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 import asyncio
 import logging

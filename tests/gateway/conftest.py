@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from gateway_parts import Authority, Credentials, Site, make_authority, temporal
+from authority import Authority, make_authority
+from gateway_parts import Credentials, Site, temporal
 from temporalio.client import Client
 
 

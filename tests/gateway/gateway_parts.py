@@ -1,7 +1,6 @@
 """A gateway for tests: the real one, with credentials and standing that a test can set."""
 
 import asyncio
-import datetime
 import gc
 import sys
 import time
@@ -12,10 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from authority import Authority
 from google.protobuf.message import Message
 from grpc import aio
 from starlette.routing import Route
@@ -38,7 +34,6 @@ from gateway.upstream import TemporalFrontend
 
 SECRET = b"s" * 32
 FOREVER = time.time() + 1e6
-_CA = "an authority for tests"
 
 
 def install(name: str, org: str = "dev", expires: float = FOREVER) -> Identity:
@@ -98,61 +93,6 @@ class Standings:
         for change in list(self._watching[identity.org, identity.shown]):
             if not change.done():
                 change.set_result(None)
-
-
-@dataclass(frozen=True)
-class Authority:
-    """An authority, and the certificate for `localhost` that it signed, as files."""
-
-    ca: Path
-    certificate: Path
-    key: Path
-
-    @staticmethod
-    def of(folder: Path) -> "Authority":
-        return Authority(folder / "ca.pem", folder / "gateway.pem", folder / "gateway.key")
-
-    @property
-    def pem(self) -> bytes:
-        return self.ca.read_bytes()
-
-
-def make_authority(folder: Path, name: str = "localhost") -> Authority:
-    files = Authority.of(folder)
-    ca_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    ca = _certificate(_CA, ca_key, _CA, ca_key)
-    leaf = _certificate(name, key, _CA, ca_key)
-    files.ca.write_bytes(ca.public_bytes(serialization.Encoding.PEM))
-    files.certificate.write_bytes(leaf.public_bytes(serialization.Encoding.PEM))
-    files.key.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return files
-
-
-def _certificate(
-    name: str,
-    key: ec.EllipticCurvePrivateKey,
-    issuer: str,
-    issuer_key: ec.EllipticCurvePrivateKey,
-) -> x509.Certificate:
-    now = datetime.datetime.now(datetime.UTC)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
-        .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)]))
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=key is issuer_key, path_length=None), critical=True)
-        .sign(issuer_key, hashes.SHA256())
-    )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ import signal
 import sys
 from pathlib import Path
 
-from gateway_parts import Authority, Credentials, Site, install
+from authority import Authority
+from gateway_parts import Credentials, Site, install
 
 from gateway.front import FrontLimits
 from gateway.limits import Limits

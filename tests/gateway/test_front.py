@@ -11,7 +11,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from gateway_parts import Authority, Credentials, Gateway, Site, install, make_authority
+from authority import Authority, make_authority
+from gateway_parts import Credentials, Gateway, Site, install
 from grpc import StatusCode
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response

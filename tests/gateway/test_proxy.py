@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import grpc
 import pytest
-from gateway_parts import Authority, Calling, Credentials, Gateway, Site, install
+from authority import Authority
+from gateway_parts import Calling, Credentials, Gateway, Site, install
 from grpc import StatusCode, aio
 from temporalio.api.namespace.v1 import NamespaceInfo
 from temporalio.api.workflowservice.v1 import (

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from gateway_parts import make_authority
+from authority import make_authority
 
 from gateway.settings import GatewaySettings, SettingsError
 
