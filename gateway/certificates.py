@@ -32,7 +32,6 @@ class Certificate:
         self._context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._context.set_alpn_protocols(["http/1.1"])
         self._read: tuple[bytes, bytes] = (b"", b"")
-        self._current: grpc.ServerCertificateConfiguration
         self._newer: grpc.ServerCertificateConfiguration | None = None
         self.refresh()
 
@@ -55,7 +54,7 @@ class Certificate:
                 "both must be PEM, belong together, and have no password"
             ) from error
         self._read = read
-        self._current = self._newer = grpc.ssl_server_certificate_configuration([read])
+        self._newer = grpc.ssl_server_certificate_configuration([read])
         return True
 
     def for_http(self) -> ssl.SSLContext:
@@ -63,14 +62,15 @@ class Certificate:
         return self._context
 
     def for_grpc(self) -> grpc.ServerCredentials:
-        """For the gRPC server; each handshake asks for what is current."""
+        """For the gRPC server; each handshake asks for what is newer."""
         self._newer = None
-        return grpc.dynamic_ssl_server_credentials(self._current, self._take_newer)
+        current = grpc.ssl_server_certificate_configuration([self._read])
+        return grpc.dynamic_ssl_server_credentials(current, self._take_newer)
 
     def _take_newer(self) -> grpc.ServerCertificateConfiguration:
         """What gRPC does not have yet, once; None, which its types do not know, otherwise.
 
-        For whatever else it is given it would build everything anew, at each handshake.
+        gRPC takes over what it is given: the same twice crashes the process.
         """
         newer, self._newer = self._newer, None
         return newer  # type: ignore[return-value]

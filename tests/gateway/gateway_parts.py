@@ -107,13 +107,15 @@ class Address:
         return f"localhost:{self.port}"
 
     @asynccontextmanager
-    async def channel(self, word: str | None) -> AsyncIterator["Calling"]:
-        """A bare gRPC channel, as somebody without an SDK has it."""
+    async def channel(self, word: str | None, *, alone: bool = False) -> AsyncIterator["Calling"]:
+        """A bare gRPC channel, as somebody without an SDK has it; with a connection of its own if
+        it is to be alone."""
+        options = [("grpc.use_local_subchannel_pool", int(alone))]
         if self.authority:
             trusted = grpc.ssl_channel_credentials(self.authority.pem)
-            channel = aio.secure_channel(self.address, trusted)
+            channel = aio.secure_channel(self.address, trusted, options=options)
         else:
-            channel = aio.insecure_channel(self.address)
+            channel = aio.insecure_channel(self.address, options=options)
         async with channel:
             yield Calling(channel, word)
 

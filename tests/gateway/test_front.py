@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from authority import Authority, make_authority
+from authority import Authority, make_authority, renew
 from gateway_parts import Credentials, Gateway, Site, install
 from grpc import StatusCode
 from starlette.requests import Request
@@ -95,6 +95,25 @@ async def test_a_new_certificate_is_taken_up(tmp_path: Path) -> None:
         async with gateway.channel("acme") as acme, browsing(gateway) as browser:
             assert (await acme.status("ListNamespaces"))[0] is StatusCode.PERMISSION_DENIED
             assert (await browser.get("/healthz")).text == "ok\n"
+
+
+async def test_many_handshakes_at_once_while_the_certificate_changes(tmp_path: Path) -> None:
+    async with site_of(make_authority(tmp_path)).gateway() as gateway:
+        certificate = gateway.door.settings.certificate
+        assert certificate is not None
+
+        async def one(number: int) -> StatusCode:
+            if number % 20 == 10:
+                # Another key of the same authority's: those who have begun trust it, too.
+                renew(tmp_path)
+                assert certificate.refresh()
+            # A channel of its own each, which shares no connection.
+            async with gateway.channel("acme", alone=True) as acme:
+                return (await acme.status("ListNamespaces"))[0]
+
+        assert set(await asyncio.gather(*(one(number) for number in range(60)))) == {
+            StatusCode.PERMISSION_DENIED
+        }
 
 
 async def test_a_certificate_that_cannot_be_used_changes_nothing(tmp_path: Path) -> None:
