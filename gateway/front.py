@@ -16,6 +16,7 @@ import socket
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 from gateway.hello import NoHello, Speaks
 from gateway.peers import Peer, Peers
@@ -181,21 +182,17 @@ class _Inner(_Side):
     def __init__(self, outer: "_Outer") -> None:
         super().__init__()
         self.other = outer
+        self._outer = outer
         self._port = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - of a TCP connection
-        outer = self.other
-        assert isinstance(outer, _Outer)  # noqa: S101 - it made this one
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)
         self._port = transport.get_extra_info("sockname")[1]
-        outer.front.peers.add(self._port, outer.peer)
-        outer.join(self)
+        self._outer.front.peers.add(self._port, self._outer.peer)
+        self._outer.join(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        outer = self.other
-        if isinstance(outer, _Outer):
-            outer.front.peers.remove(self._port)
+        self._outer.front.peers.remove(self._port)
         super().connection_lost(exc)
 
 
@@ -212,15 +209,14 @@ class _Outer(_Side):
         self._connecting: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - of a TCP connection
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)
         name = transport.get_extra_info("peername")
         self.peer = Peer(name[0], name[1]) if name else self.peer
         if not self.front.admit(self, self.peer):
-            transport.abort()
+            self.transport.abort()
             return
         loop = asyncio.get_running_loop()
-        self._deadline = loop.call_later(self.front.limits.hello_seconds, transport.abort)
+        self._deadline = loop.call_later(self.front.limits.hello_seconds, self.transport.abort)
 
     def data_received(self, data: bytes) -> None:
         if self.other is not None:
