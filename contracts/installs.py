@@ -21,6 +21,8 @@ class TurnRequest(Message):
 
     workflow_id: str
     run_id: RunId
+    release: Digest | None = None
+    """The release that the run is to bring, if it brings one."""
 
 
 class TurnEnd(Message):
@@ -98,6 +100,14 @@ class ReleaseBefore(Message):
     """UTC, ISO 8601."""
 
 
+class MadeBy(Message):
+    """The releases that have made what is there of a part."""
+
+    component: PartName
+    releases: list[Digest]
+    """The one that was applied last, and after it one whose apply failed, if that came later."""
+
+
 class CarriedInstall(Message):
     """What the Install workflow carries over when it continues as new."""
 
@@ -118,6 +128,9 @@ class CarriedInstall(Message):
     before: list[ReleaseBefore] = Field(default_factory=list)
     """Newest first; the first is the one that runs."""
     schedules: list[str] = Field(default_factory=list)
+    told: list[Digest] | None = None
+    """The releases that the install was told to run, newest first."""
+    made: list[MadeBy] | None = None
 
 
 class InstallInput(Command):
@@ -201,11 +214,22 @@ class InstallStatus(Message):
     schedules: list[str] = Field(default_factory=list)
 
 
+class InstallReleases(Message):
+    """The answer of the query `releases`: what the install's worker may pull."""
+
+    repository: str
+    """Where all of them lie."""
+    releases: list[Digest]
+    """Those that the install was told to run, and those that made what is there; newest first."""
+
+
 class RunTurn(Message):
     """The answer of a run's query `turn`."""
 
     turn: Turn | None
     wants: bool
+    release: Digest | None = None
+    """The release that the run is to bring, if it brings one."""
 
 
 class OpenRunsInput(Message):
@@ -221,6 +245,8 @@ class OpenRun(Message):
     run_id: str
     turn: Turn | None
     wants: bool
+    release: Digest | None = None
+    """The release that it is to bring, if it brings one."""
 
 
 class OpenRuns(Message):

@@ -9,6 +9,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 from apps.parts import part_shown
 from contracts import installs, releases, stacks
 from contracts.activities import UNTIL_DONE
+from contracts.builds import app_repository
 from contracts.deploys import DeployInput, Grant, Inputs
 from contracts.errors import BadInput
 from contracts.installs import (
@@ -19,6 +20,7 @@ from contracts.installs import (
     DeprovisionRequest,
     DescribeInput,
     InstallInput,
+    InstallReleases,
     InstallStatus,
     OpenRunsInput,
     ProvisionRequest,
@@ -38,6 +40,7 @@ from workflows.declared_inputs import merged, refuse_size, refuse_values
 from workflows.identity import require_id, show, showing_its_end
 from workflows.standing import Standing
 from workflows.starting import DEPLOY, DEPROVISION, PROVISION, Kind, MakeInput, RunStarter
+from workflows.told_releases import ToldReleases
 from workflows.turn_queue import TurnQueue
 
 
@@ -56,6 +59,7 @@ class Install:
         """The release whose inputs are declared."""
         self._to_read: Digest | None = None
         self._standing = Standing(CarriedInstall())
+        self._releases = ToldReleases(CarriedInstall())
         self._shown = ("", "")
         """Status and release, as the search attributes have them."""
         self._stack: Stack | None = None
@@ -88,6 +92,7 @@ class Install:
         self._declared = carried.declared
         self._known = carried.declared_by
         self._standing = Standing(carried)
+        self._releases = ToldReleases(carried)
         self._stack = carried.stack
         self._worker = carried.worker
         self._turns = TurnQueue(input.app, carried)
@@ -105,6 +110,8 @@ class Install:
             summary="open runs of this install",
         )
         turns.adopt(left.runs)
+        for run in left.runs:
+            self._releases.tell(run.release)
         if input.release is not None:
             graph = await call_local(
                 releases.READ,
@@ -176,6 +183,8 @@ class Install:
             failure=self._standing.failure,
             before=self._standing.before,
             schedules=self._standing.schedules,
+            told=self._releases.newest,
+            made=self._releases.made,
         )
 
     async def _meet_worker(self) -> None:
@@ -232,6 +241,7 @@ class Install:
         self, kind: Kind, make: MakeInput, summary: str, release: Digest | None
     ) -> RunStarted:
         starter = await self._started()
+        self._releases.tell(release)
         run = await starter.start(kind, make, summary, release, self._grant)
         if release is not None and release != self._known:
             self._to_read = release
@@ -301,6 +311,7 @@ class Install:
     async def act(self, request: ActRequest) -> RunStarted:
         """Start an action, and return its run at once; actions take no turn."""
         starter = await self._started()
+        self._releases.tell(request.release)
         return await starter.act(request.action, request.release)
 
     @act.validator
@@ -345,10 +356,12 @@ class Install:
         if self._turns is None:
             self._early.append(message)
         elif isinstance(message, TurnRequest):
+            self._releases.tell(message.release)
             self._turns.request(message)
         else:
             self._turns.end(message)
             self._standing.learn(message, workflow.now())
+            self._releases.learn(message)
             if message.worker is not None:
                 self._saw(message.worker)
             self._show_details()
@@ -372,6 +385,15 @@ class Install:
             failure=self._standing.failure,
             before=self._standing.before,
             schedules=self._standing.schedules,
+        )
+
+    @workflow.query
+    def releases(self) -> InstallReleases:
+        """What the install's worker may pull."""
+        if self._input is None:
+            raise ApplicationError("The install has not begun yet.", type="NotThere")
+        return InstallReleases(
+            repository=app_repository(self._input.app), releases=self._releases.all
         )
 
     @workflow.query

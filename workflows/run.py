@@ -80,7 +80,7 @@ class InstallRun:
         self._show_details()
         try:
             with showing_its_end(), failing_as_its_activity():
-                grant = await self._turn.take(install, given)
+                grant = await self._turn.take(install, release, given)
                 result = await body(grant)
             await workflow.wait_condition(workflow.all_handlers_finished)
         except ApplicationError as error:

@@ -60,7 +60,8 @@ class TurnQueue:
             and self.holder.turn.workflow_id == request.workflow_id
             and self.holder.run_id == request.run_id
         )
-        if not holds and request not in self.waiting:
+        # What an older run said of itself was less: the ids alone tell whether it waits already.
+        if not holds and all(one.run_id != request.run_id for one in self.waiting):
             self.waiting.append(request)
 
     def end(self, end: TurnEnd) -> None:
@@ -85,7 +86,9 @@ class TurnQueue:
                 if self.holder is None or self.holder.turn.number < run.turn.number:
                     self.holder = Holder(turn=run.turn, run_id=run.run_id)
             elif run.wants:
-                self.request(TurnRequest(workflow_id=run.workflow_id, run_id=run.run_id))
+                self.request(
+                    TurnRequest(workflow_id=run.workflow_id, run_id=run.run_id, release=run.release)
+                )
 
     @property
     def has_work(self) -> bool:

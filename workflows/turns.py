@@ -37,6 +37,7 @@ class RunsTurn:
     def __init__(self) -> None:
         self._grant: Grant | None = None
         self._wants = False
+        self._release: Digest | None = None
 
     def granted(self, grant: Grant) -> None:
         """Take what the Install workflow gave; called by the run's signal handler."""
@@ -44,21 +45,31 @@ class RunsTurn:
 
     def view(self) -> RunTurn:
         """How the run stands to the turn, for an Install that has just started."""
-        return RunTurn(turn=self._grant.turn if self._grant else None, wants=self._wants)
+        return RunTurn(
+            turn=self._grant.turn if self._grant else None,
+            wants=self._wants,
+            release=self._release,
+        )
 
     @property
     def is_wanted(self) -> bool:
         """Whether the run waits for its turn."""
         return self._wants and self._grant is None
 
-    async def take(self, install: str, given: Grant | None) -> Grant:
+    async def take(self, install: str, release: Digest | None, given: Grant | None) -> Grant:
         """Take the turn that came with the input, or ask the Install workflow and wait.
+
+        Args:
+            install: The install.
+            release: The release that the run is to bring, if it brings one.
+            given: What came with the input.
 
         Raises:
             BadInput: the input carries a grant, and the Install workflow did not start this run.
             NotThere: no Install workflow runs for this install.
         """
         info = workflow.info()
+        self._release = release
         if given is not None:
             if info.parent is None or info.parent.workflow_id != install_workflow_id(install):
                 raise BadInput(
@@ -97,7 +108,7 @@ class RunsTurn:
         info = workflow.info()
         await workflow.get_external_workflow_handle(install_workflow_id(install)).signal(
             "request_turn",
-            TurnRequest(workflow_id=info.workflow_id, run_id=info.run_id),
+            TurnRequest(workflow_id=info.workflow_id, run_id=info.run_id, release=self._release),
         )
 
     async def give_back(self, install: str, learnt: Learnt) -> None:

@@ -48,6 +48,7 @@ class InstallRuns:
                             run_id=run_id,
                             turn=turn.turn,
                             wants=turn.wants,
+                            release=turn.release,
                         )
                     )
             runs.reverse()
