@@ -7,6 +7,8 @@ from workflow_site import OTHER_RELEASE, RELEASE, Handle, Site, approve, digest,
 
 from contracts.deploys import ComponentOutcome
 from contracts.installs import CarriedInstall, InstallReleases, MadeBy, PartNow, TurnEnd
+from gateway.identity import Identity
+from gateway.pulls.told import InstallWorkflows
 from workflows.told_releases import TOLD_RELEASES_KEPT, ToldReleases
 
 AT = "2026-11-28T06:00:00+00:00"
@@ -112,3 +114,15 @@ async def _done(*runs: Handle) -> None:
     for run in runs:
         await approve(run, "net")
         assert await outcomes(run) == {"net": "applied"}
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_the_gateway_asks_the_install_workflow(site: Site) -> None:
+    installs = InstallWorkflows(lambda org: {"dev": site.client}[org])
+    identity = Identity("install", "dev", site.install, "a-key", 0)
+    assert await installs.releases(identity) is None, "there is no such install"
+    await site.begin()
+    await _done(await site.deploy())
+    assert await installs.releases(identity) == InstallReleases(
+        repository=f"apps/{site.app}", releases=[RELEASE]
+    )

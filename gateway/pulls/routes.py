@@ -1,0 +1,173 @@
+"""The part of the OCI distribution API that an install's worker has: pulls by digest.
+
+What a worker was not told to run is answered like what does not exist.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.callers import Callers, Refused
+from gateway.identity import Identity, Standing
+from gateway.pulls.contents import BackendAway, Manifests
+from gateway.pulls.told import Allowed
+
+COUNTED_AS = "pull"
+_VERSION = {"Docker-Distribution-Api-Version": "registry/2.0"}
+_WANTED = re.compile(r"/v2/(?P<name>.+)/(?P<kind>manifests|blobs)/(?P<digest>sha256:[0-9a-f]{64})")
+_RETRY_SECONDS = 2
+_CODES = {401: "UNAUTHORIZED", 403: "DENIED", 405: "UNSUPPORTED", 429: "TOOMANYREQUESTS"}
+
+
+class Backend(Manifests, Protocol):
+    """Where the releases lie."""
+
+    @property
+    def app(self) -> ASGIApp:
+        """Answers GET and HEAD of a manifest or blob by its digest, at the path of the API."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+
+
+@dataclass(frozen=True)
+class PullLimits:
+    """For each identity."""
+
+    at_once: int = 8
+    """Pulls that move bytes at the same time."""
+    waiting: int = 200
+    """Pulls that wait for those; a worker may have as many activities."""
+
+
+class Pulls:
+    """An ASGI app: it asks who calls and what they may have, and lets the backend answer."""
+
+    def __init__(
+        self, callers: Callers, allowed: Allowed, backend: Backend, limits: PullLimits
+    ) -> None:
+        self._callers = callers
+        self._allowed = allowed
+        self._backend = backend
+        self._lanes = _Lanes(limits)
+
+    def routes(self) -> list[BaseRoute]:
+        """To be served at the root."""
+        return [Route("/v2/{rest:path}", self)]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        request = Request(scope, receive)
+        try:
+            identity = self._callers.admit(request)
+            if request.url.path == "/v2/" and request.method in ("GET", "HEAD"):
+                await JSONResponse({}, headers=_VERSION)(scope, receive, send)
+                return
+            async with self._lanes.lane(identity):
+                await self._check(identity, request)
+                self._callers.audit.allowed(COUNTED_AS)
+                answering = self._backend.app(_simple(scope), receive, send)
+                await self._unless_revoked(identity, answering)
+        except Refused as refused:
+            self._callers.denied(request, refused, COUNTED_AS)
+            await _answer(refused)(scope, receive, send)
+
+    async def _unless_revoked(self, identity: Identity, answering: Awaitable[None]) -> None:
+        """Answer; a revocation cuts it off, and the connection ends with it."""
+        pull = asyncio.ensure_future(answering)
+        watch = asyncio.create_task(self._revoked(identity))
+        try:
+            await asyncio.wait({pull, watch}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            watch.cancel()
+            pull.cancel()
+            await asyncio.wait({pull, watch})
+        if not pull.cancelled():
+            await pull
+
+    async def _revoked(self, identity: Identity) -> None:
+        access = self._callers.access
+        while access.standing(identity) is not Standing.REVOKED:
+            await access.changed(identity)
+
+    async def _check(self, identity: Identity, request: Request) -> None:
+        if request.method not in ("GET", "HEAD"):
+            raise Refused(405, "workers only pull: use GET or HEAD", identity=identity)
+        if identity.kind != "install":
+            raise Refused(403, "only workers of installs pull here", identity=identity)
+        wanted = _WANTED.fullmatch(request.scope["path"])
+        try:
+            if wanted is not None and await self._allowed.may_pull(identity, *wanted.groups()):
+                return
+        except BackendAway as error:
+            raise Refused(503, str(error), retry_after=_RETRY_SECONDS, identity=identity) from error
+        raise Refused(404, f"{request.url.path} is not here", identity=identity)
+
+
+def _simple(scope: Scope) -> Scope:
+    """The request with no more than one range: RFC 9110 lets a server ignore what is costly."""
+    headers = [
+        (key, value) for key, value in scope["headers"] if key != b"range" or b"," not in value
+    ]
+    return {**scope, "headers": headers}
+
+
+def _answer(refused: Refused) -> Response:
+    code = _CODES.get(refused.status)
+    if refused.status == 404:
+        code = "BLOB_UNKNOWN" if "/blobs/" in refused.reason else "MANIFEST_UNKNOWN"
+    headers = {**_VERSION, **refused.headers}
+    if refused.status == 405:
+        headers["Allow"] = "GET, HEAD"
+    return JSONResponse(
+        {"errors": [{"code": code or "UNAVAILABLE", "message": refused.reason}]},
+        status_code=refused.status,
+        headers=headers,
+    )
+
+
+class _Lane:
+    def __init__(self, width: int) -> None:
+        self.slots = asyncio.Semaphore(width)
+        self.users = 0
+
+
+class _Lanes:
+    """Bounds how much each identity pulls at a time."""
+
+    def __init__(self, limits: PullLimits) -> None:
+        self._limits = limits
+        self._lanes: dict[tuple[str, str], _Lane] = {}
+
+    @asynccontextmanager
+    async def lane(self, identity: Identity) -> AsyncIterator[None]:
+        """Wait for a slot, and hold it.
+
+        Raises:
+            Refused: too many wait already.
+        """
+        key = (identity.org, identity.shown)
+        lane = self._lanes.setdefault(key, _Lane(self._limits.at_once))
+        if lane.users >= self._limits.at_once + self._limits.waiting:
+            raise Refused(
+                429,
+                f"{identity.shown} has {lane.users} pulls under way; wait for some of them",
+                retry_after=_RETRY_SECONDS,
+                identity=identity,
+            )
+        lane.users += 1
+        try:
+            async with lane.slots:
+                yield
+        finally:
+            lane.users -= 1
+            if not lane.users:
+                del self._lanes[key]

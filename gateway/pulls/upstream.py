@@ -1,0 +1,198 @@
+"""Releases from a registry behind the gateway: bytes pass through, and nothing is kept.
+
+The worker sees the gateway alone: a registry that redirects to where its blobs lie is followed from
+here, and its answers lose every header but those of the content.
+"""
+
+import logging
+import re
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from apps.release import INDEX_MEDIA_TYPE, MANIFEST_MEDIA_TYPE
+from artifacts.manifests import MANIFEST_LIMIT_BYTES
+from artifacts.transport import MAX_REDIRECTS
+from gateway.pulls.contents import BackendAway, ManifestMissing
+from gateway.pulls.registry_login import LoginFailed, RegistryCredentials, RegistryLogin
+
+_log = logging.getLogger(__name__)
+
+_PATH = re.compile(r"/v2/(.+)/(manifests|blobs)/(sha256:[0-9a-f]{64})")
+_TIMEOUT = httpx.Timeout(60, connect=5)
+_CONNECTIONS = httpx.Limits(max_connections=200, max_keepalive_connections=20)
+_ACCEPT = ", ".join(
+    [
+        MANIFEST_MEDIA_TYPE,
+        INDEX_MEDIA_TYPE,
+        "application/vnd.docker.distribution.manifest.v2+json",
+        "application/vnd.docker.distribution.manifest.list.v2+json",
+    ]
+)
+_PASSED_ON = ("Content-Type", "Content-Length", "Content-Range", "Accept-Ranges")
+_GOOD = (200, 206, 304, 416)
+_RETRY_SECONDS = 2
+
+
+class UpstreamRegistry:
+    """Implements `Backend` on a registry's address."""
+
+    def __init__(
+        self,
+        address: str,
+        credentials: RegistryCredentials | None = None,
+        *,
+        trusted: ssl.SSLContext | None = None,
+        timeout: httpx.Timeout = _TIMEOUT,
+    ) -> None:
+        """Nothing is connected yet.
+
+        Args:
+            address: Scheme, host, port and, where there is one, the path above `/v2/`.
+            credentials: The gateway's own; without them it reads anonymously.
+            trusted: The authorities to trust, where they are none of the usual ones.
+            timeout: Seconds for connecting, and for each wait for the next bytes.
+        """
+        self.address = address.rstrip("/")
+        self._login = RegistryLogin(credentials)
+        # trust_env would also send loopback addresses through a proxy of the environment's.
+        self._client = httpx.AsyncClient(
+            timeout=timeout,
+            limits=_CONNECTIONS,
+            trust_env=False,
+            verify=trusted or True,
+            headers={"User-Agent": "exclave", "Accept-Encoding": "identity"},
+        )
+        self.app: ASGIApp = self._serve
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def manifest(self, repository: str, digest: str) -> bytes:
+        """As `Manifests` says."""
+        url = self._url(repository, "manifests", digest)
+        data = bytearray()
+        async with self._asked("GET", url, {"Accept": _ACCEPT}) as answer:
+            if answer.status_code == httpx.codes.NOT_FOUND:
+                raise ManifestMissing(f"{repository} has no manifest {digest}")
+            if answer.status_code != httpx.codes.OK:
+                raise BackendAway(self._refused(answer))
+            async for piece in answer.aiter_raw():
+                data += piece
+                if len(data) > MANIFEST_LIMIT_BYTES:
+                    raise BackendAway(
+                        f"the manifest {digest} has over {MANIFEST_LIMIT_BYTES} bytes"
+                    )
+        return bytes(data)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = _PATH.fullmatch(scope["path"])
+        if found is None:
+            raise AssertionError("only pulls by digest come here")
+        repository, kind, digest = found.groups()
+        url = self._url(repository, kind, digest)
+        begun = False
+        try:
+            async with self._asked(scope["method"], url, _asked_for(scope, digest)) as answer:
+                response = self._response(answer, kind, digest)
+                begun = True
+                await response(scope, receive, send)
+        except (BackendAway, httpx.TransportError) as error:
+            reason = str(error) or type(error).__name__
+            _log.warning("%s broke a pull of %s: %s", self.address, digest, reason)
+            # Once it has begun nothing but the end of the connection says that it is not whole:
+            # the worker goes on from there.
+            if not begun:
+                await _error(503, "UNAVAILABLE", reason)(scope, receive, send)
+
+    def _response(self, answer: httpx.Response, kind: str, digest: str) -> Response:
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            code = "BLOB_UNKNOWN" if kind == "blobs" else "MANIFEST_UNKNOWN"
+            return _error(404, code, f"the registry does not have {digest}")
+        if answer.status_code not in _GOOD:
+            raise BackendAway(self._refused(answer))
+        headers = {name: answer.headers[name] for name in _PASSED_ON if name in answer.headers}
+        headers |= {
+            "Docker-Distribution-Api-Version": "registry/2.0",
+            "Docker-Content-Digest": digest,
+            "ETag": f'"{digest}"',
+        }
+        return StreamingResponse(
+            answer.aiter_raw(), status_code=answer.status_code, headers=headers
+        )
+
+    def _refused(self, answer: httpx.Response) -> str:
+        return (
+            f"the registry behind the gateway answered {answer.status_code} to "
+            f"{answer.request.method} {answer.request.url.path}"
+        )
+
+    def _url(self, repository: str, kind: str, digest: str) -> httpx.URL:
+        return httpx.URL(f"{self.address}/v2/{repository}/{kind}/{digest}")
+
+    @asynccontextmanager
+    async def _asked(
+        self, method: str, url: httpx.URL, headers: dict[str, str]
+    ) -> AsyncIterator[httpx.Response]:
+        """The answer before its body is read, once every redirect is followed.
+
+        Raises:
+            BackendAway: no answer, or a redirect that is not followed.
+        """
+        asked = url
+        for _ in range(MAX_REDIRECTS):
+            request = self._client.build_request(method, url, headers=headers)
+            # The registry's credentials are for nobody else.
+            auth = self._login if _origin(url) == _origin(asked) else None
+            try:
+                answer = await self._client.send(request, stream=True, auth=auth)
+            except (httpx.TransportError, LoginFailed) as error:
+                reason = str(error) or type(error).__name__
+                raise BackendAway(
+                    f"the registry behind the gateway does not answer: {reason}"
+                ) from error
+            try:
+                if not answer.has_redirect_location:
+                    yield answer
+                    return
+                url = _followed(url, answer)
+            finally:
+                await answer.aclose()
+        raise BackendAway("the registry behind the gateway redirects without end")
+
+
+def _followed(url: httpx.URL, answer: httpx.Response) -> httpx.URL:
+    target = url.join(answer.headers["Location"])
+    if target.scheme != "https" and _origin(target) != _origin(url):
+        raise BackendAway(
+            f"the registry behind the gateway redirects to {target.scheme}://{target.host}, which "
+            "is not encrypted and so not followed"
+        )
+    return target
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
+
+
+def _asked_for(scope: Scope, digest: str) -> dict[str, str]:
+    """What of the worker's request concerns the content; conditions are for the gateway's ETag."""
+    given = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
+    found = {"Accept": given.get("accept", _ACCEPT)}
+    if "range" in given and given.get("if-range", f'"{digest}"') == f'"{digest}"':
+        found["Range"] = given["range"]
+    return found
+
+
+def _error(status: int, code: str, message: str) -> JSONResponse:
+    headers = {"Docker-Distribution-Api-Version": "registry/2.0"}
+    if status == httpx.codes.SERVICE_UNAVAILABLE:
+        headers["Retry-After"] = str(_RETRY_SECONDS)
+    return JSONResponse(
+        {"errors": [{"code": code, "message": message}]}, status_code=status, headers=headers
+    )
