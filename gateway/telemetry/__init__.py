@@ -1,0 +1,1 @@
+"""Telemetry of workers: taken in bounds, stamped with who sent it, handed on or kept."""

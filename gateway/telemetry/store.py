@@ -1,0 +1,143 @@
+"""Keeps telemetry on this machine, in one SQLite file that can be searched while it is written.
+
+What is older than its limit goes, and beyond the size limit the oldest goes first; the file itself
+stays below that, since freed pages are used again.
+"""
+
+import asyncio
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import astuple, dataclass, field, fields
+from pathlib import Path
+
+from artifacts.files import make_private_folder
+from gateway.telemetry.queue import Batch, TelemetryQueue
+from gateway.telemetry.rows import Row, rows
+
+_log = logging.getLogger(__name__)
+
+_BATCHES_AT_ONCE = 100
+"""Of one transaction."""
+_DELETED_AT_ONCE = 1_000
+_CHECK_SECONDS = 60.0
+_TRY_AGAIN_SECONDS = 5.0
+_COLUMNS = ", ".join(one.name for one in fields(Row))
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS telemetry (
+    id INTEGER PRIMARY KEY,
+    received INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    signal TEXT NOT NULL,
+    org TEXT NOT NULL,
+    install TEXT NOT NULL,
+    key TEXT NOT NULL,
+    name TEXT NOT NULL,
+    text TEXT NOT NULL,
+    trace TEXT NOT NULL,
+    span TEXT NOT NULL,
+    attributes TEXT NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS telemetry_by_install ON telemetry (org, install, time);
+CREATE INDEX IF NOT EXISTS telemetry_by_trace ON telemetry (trace) WHERE trace <> '';
+"""
+
+
+class StoreUnusable(Exception):
+    """The file cannot be made, or is no store of telemetry."""
+
+
+@dataclass
+class TelemetryStore:
+    """Implements `Sink` with a file."""
+
+    path: Path
+    limit_bytes: int = 1024**3
+    limit_seconds: float = 14 * 86400.0
+    clock: Callable[[], float] = time.time
+    kept: int = field(default=0, init=False)
+    """Rows, since this process began."""
+
+    def __post_init__(self) -> None:
+        """Make the file; raises StoreUnusable."""
+        self._checked = float("-inf")
+        make_private_folder(self.path.parent)
+        try:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            with closing(self._connect()) as database:
+                database.executescript(_SCHEMA)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreUnusable(f"telemetry cannot be kept in {self.path}: {error}") from error
+
+    async def run(self, queue: TelemetryQueue) -> None:
+        """As `Sink` says; while the disk takes nothing, batches wait and senders are held back."""
+        database = await asyncio.to_thread(self._connect)
+        try:
+            while True:
+                batches = [await queue.take()]
+                batches += queue.take_now(_BATCHES_AT_ONCE - 1)
+                try:
+                    await self._insist(database, batches)
+                finally:
+                    for batch in batches:
+                        queue.done(batch)
+        finally:
+            database.close()
+
+    async def _insist(self, database: sqlite3.Connection, batches: list[Batch]) -> None:
+        while True:
+            writing = asyncio.ensure_future(asyncio.to_thread(self.keep, database, batches))
+            try:
+                # A cancel must not close the database while the thread writes to it.
+                await asyncio.shield(writing)
+                return
+            except asyncio.CancelledError:
+                await asyncio.wait({writing})
+                raise
+            except sqlite3.Error as error:
+                _log.error("Telemetry cannot be kept in %s now: %s", self.path, error)
+                await asyncio.sleep(_TRY_AGAIN_SECONDS)
+
+    def keep(self, database: sqlite3.Connection, batches: Iterable[Batch]) -> None:
+        """Write batches as one transaction, and delete what is over a limit."""
+        now = self.clock()
+        found = [(int(now * 1e9), *astuple(row)) for batch in batches for row in rows(batch)]
+        marks = ", ".join("?" * (len(fields(Row)) + 1))
+        with database:
+            database.executemany(
+                f"INSERT INTO telemetry (received, {_COLUMNS}) VALUES ({marks})",  # noqa: S608
+                found,
+            )
+            if now - self._checked > _CHECK_SECONDS:
+                self._checked = now
+                oldest = int((now - self.limit_seconds) * 1e9)
+                database.execute("DELETE FROM telemetry WHERE received < ?", (oldest,))
+        self.kept += len(found)
+        while self._used(database) > self.limit_bytes and self._delete_oldest(database):
+            pass
+
+    def _connect(self) -> sqlite3.Connection:
+        # One thread at a time uses it, and not always the same.
+        database = sqlite3.connect(self.path, check_same_thread=False)
+        database.execute("PRAGMA journal_mode = WAL")
+        # A crash of the machine may cost the last seconds, and never the file.
+        database.execute("PRAGMA synchronous = NORMAL")
+        return database
+
+    def _used(self, database: sqlite3.Connection) -> int:
+        def ask(what: str) -> int:
+            return int(database.execute(f"PRAGMA {what}").fetchone()[0])
+
+        return (ask("page_count") - ask("freelist_count")) * ask("page_size")
+
+    def _delete_oldest(self, database: sqlite3.Connection) -> bool:
+        """Whether there was anything to delete."""
+        with database:
+            deleted = database.execute(
+                "DELETE FROM telemetry WHERE id IN (SELECT id FROM telemetry ORDER BY id LIMIT ?)",
+                (_DELETED_AT_ONCE,),
+            )
+        return deleted.rowcount > 0
