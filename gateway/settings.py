@@ -14,7 +14,6 @@ from pydantic import (
     PositiveFloat,
     PositiveInt,
     ValidationError,
-    ValidationInfo,
     model_validator,
 )
 
@@ -23,7 +22,10 @@ from gateway.certificates import Certificate, CertificateUnusable
 from gateway.door import DoorSettings
 from gateway.front import FrontLimits
 from gateway.limits import Limits
+from gateway.pulls.settings import ArtifactsSection
+from gateway.setting_paths import File
 from gateway.task_tokens import SECRET_BYTES
+from gateway.telemetry.settings import TelemetrySection
 from gateway.upstream import TemporalFrontend
 
 
@@ -38,12 +40,6 @@ def _address(value: str) -> str:
     return value
 
 
-def _beside(value: Path, info: ValidationInfo) -> Path:
-    """A path is relative to the folder of the file that names it."""
-    return info.context / value if isinstance(info.context, Path) else value
-
-
-File = Annotated[Path, AfterValidator(_beside)]
 Address = Annotated[str, AfterValidator(_address)]
 
 
@@ -99,6 +95,8 @@ class GatewaySettings(_Section):
     """The namespaces whose workers may come."""
     temporal: TemporalSection
     limits: LimitsSection = LimitsSection()
+    artifacts: ArtifactsSection | None = None
+    telemetry: TelemetrySection | None = None
     drain_seconds: Annotated[float, Field(ge=0)] = 20.0
     """How long calls may go on once the gateway is told to end."""
 

@@ -3,21 +3,23 @@
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
 from starlette.routing import BaseRoute
 from temporalio.client import Client
 
 from artifacts.layout import Layout
-from gateway.callers import Callers
+from gateway.audit import Audit
+from gateway.callers import Callers, Rate
+from gateway.identity import Access, Authenticator
 from gateway.pulls.contents import ReleaseContents
 from gateway.pulls.embedded import EmbeddedRegistry
 from gateway.pulls.registry_login import RegistryCredentials
 from gateway.pulls.routes import Backend, PullLimits, Pulls
 from gateway.pulls.told import Allowed, InstallWorkflows
 from gateway.pulls.upstream import UpstreamRegistry
+from gateway.setting_paths import File
 
 
 class ArtifactsSection(BaseModel):
@@ -25,17 +27,21 @@ class ArtifactsSection(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    layout: Path | None = None
+    layout: File | None = None
     """The folder of the embedded registry."""
     registry: Annotated[str, Field(pattern=r"^https?://[^\s]+$")] | None = None
     """The address of a registry: scheme, host, port, and the path above `/v2/` if it has one."""
     user: str | None = None
-    password: Path | None = None
+    password: File | None = None
     """A file with the user's password, read anew for each login."""
-    ca: Path | None = None
+    ca: File | None = None
     """PEM of the authorities to trust, where they are none of the usual ones."""
     pulls_at_once: PositiveInt = PullLimits.at_once
     """Of one worker."""
+    requests_per_second: PositiveFloat = 50.0
+    """Of one worker."""
+    requests_at_once: PositiveFloat = 500.0
+    """How many of them may come in one burst."""
 
     @model_validator(mode="after")
     def _one_place(self) -> "ArtifactsSection":
@@ -49,15 +55,6 @@ class ArtifactsSection(BaseModel):
             raise ValueError("the password would travel in clear; use https:// for the registry")
         return self
 
-    def below(self, folder: Path) -> "ArtifactsSection":
-        """The same, with its paths relative to a folder."""
-        paths = {
-            name: folder / path
-            for name in ("layout", "password", "ca")
-            if (path := getattr(self, name)) is not None
-        }
-        return self.model_copy(update=paths)
-
     def backend(self) -> Backend:
         """Where the releases lie; raises OSError where `ca` cannot be read."""
         if self.layout is not None:
@@ -70,9 +67,15 @@ class ArtifactsSection(BaseModel):
 
     @asynccontextmanager
     async def serving(
-        self, callers: Callers, client_of: Callable[[str], Client]
+        self,
+        authenticator: Authenticator,
+        access: Access,
+        audit: Audit,
+        client_of: Callable[[str], Client],
     ) -> AsyncIterator[list[BaseRoute]]:
         """The routes, with clients of each org to ask the Install workflows with."""
+        rate = Rate(self.requests_per_second, self.requests_at_once)
+        callers = Callers(authenticator, access, audit, rate)
         backend = self.backend()
         try:
             allowed = Allowed(InstallWorkflows(client_of), ReleaseContents(backend))

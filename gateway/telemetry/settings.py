@@ -5,13 +5,15 @@ import logging
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
 from starlette.routing import BaseRoute
 
-from gateway.callers import Callers
+from gateway.audit import Audit
+from gateway.callers import Callers, Rate
+from gateway.identity import Access, Authenticator
+from gateway.setting_paths import File
 from gateway.telemetry.forwarding import Forwarder, Patience
 from gateway.telemetry.intake import Intake, IntakeLimits
 from gateway.telemetry.queue import Sink, TelemetryQueue
@@ -29,13 +31,13 @@ class TelemetrySection(BaseModel):
 
     collector: Annotated[str, Field(pattern=r"^https?://[^\s]+$")] | None = None
     """The address of an OTLP collector over HTTP, the part above `/v1/logs`."""
-    ca: Path | None = None
+    ca: File | None = None
     """PEM of the authorities to trust for it, where they are none of the usual ones."""
-    authorization: Path | None = None
+    authorization: File | None = None
     """A file with what the collector wants as `Authorization`, for example `Bearer …`."""
     patience_seconds: PositiveFloat = 300.0
     """How long telemetry waits for a collector that is away; then the oldest is dropped."""
-    store: Path | None = None
+    store: File | None = None
     """A file on this machine, for SQLite."""
     store_mib: PositiveInt = 1024
     store_days: PositiveFloat = 14.0
@@ -43,6 +45,10 @@ class TelemetrySection(BaseModel):
     """What may wait in memory; beyond it, workers are told to come again later."""
     queue_mib_each: PositiveInt = 16
     """Of one worker."""
+    requests_per_second: PositiveFloat = 10.0
+    """Of one worker."""
+    requests_at_once: PositiveFloat = 100.0
+    """How many of them may come in one burst."""
 
     @model_validator(mode="after")
     def _one_place(self) -> "TelemetrySection":
@@ -53,15 +59,6 @@ class TelemetrySection(BaseModel):
         if self.authorization and not (self.collector or "").startswith("https://"):
             raise ValueError("authorization would travel in clear; use https:// for the collector")
         return self
-
-    def below(self, folder: Path) -> "TelemetrySection":
-        """The same, with its paths relative to a folder."""
-        paths = {
-            name: folder / path
-            for name in ("ca", "authorization", "store")
-            if (path := getattr(self, name)) is not None
-        }
-        return self.model_copy(update=paths)
 
     def sink(self) -> Sink:
         """Where telemetry goes.
@@ -83,13 +80,19 @@ class TelemetrySection(BaseModel):
 
     @asynccontextmanager
     async def serving(
-        self, callers: Callers, drain_seconds: float = 10.0
+        self,
+        authenticator: Authenticator,
+        access: Access,
+        audit: Audit,
+        drain_seconds: float = 10.0,
     ) -> AsyncIterator[list[BaseRoute]]:
         """The routes; at the end, what waits is handed on for a while.
 
         Raises:
             OSError, StoreUnusable: as `sink`.
         """
+        rate = Rate(self.requests_per_second, self.requests_at_once)
+        callers = Callers(authenticator, access, audit, rate)
         queue = TelemetryQueue(self.queue_mib * _MIB, self.queue_mib_each * _MIB)
         async with taking_in(callers, queue, self.sink(), drain_seconds) as routes:
             yield routes

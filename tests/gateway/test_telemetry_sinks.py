@@ -200,10 +200,12 @@ def test_settings_name_one_place(tmp_path: Path) -> None:
         with pytest.raises(ValidationError):
             TelemetrySection.model_validate(wrong)
     (tmp_path / "word").write_text("Bearer x\n")
-    section = TelemetrySection.model_validate({"collector": "https://c", "authorization": "word"})
-    sink = section.below(tmp_path).sink()
+    section = TelemetrySection.model_validate(
+        {"collector": "https://c", "authorization": "word"}, context=tmp_path
+    )
+    sink = section.sink()
     assert isinstance(sink, Forwarder)
     assert sink.headers == {"Authorization": "Bearer x"}
     assert isinstance(
-        TelemetrySection.model_validate({"store": "s"}).below(tmp_path).sink(), TelemetryStore
+        TelemetrySection.model_validate({"store": "s"}, context=tmp_path).sink(), TelemetryStore
     )
