@@ -48,6 +48,13 @@ def check_turn(store: Store, number: int, workflow_id: str) -> None:
     change_document(store, TURN_KEY, advance)
 
 
+def standing_turn(store: Store) -> int:
+    """The highest turn that the store has seen; 0 before the first."""
+    found = read_document(store, TURN_KEY)
+    standing = found[0] if found else _former(store)
+    return _parse(standing)[0] if standing else 0
+
+
 def _former(store: Store) -> Document | None:
     found = read_document(store, _FORMER_KEY)
     return found[0] if found else None

@@ -2,7 +2,7 @@
 
 What stays are the journals: what was done, and that none of it is done twice. The turn is among
 them, so a run that was terminated changes nothing afterwards either, and an attempt that comes
-again is let in.
+again is let in. What the customer has decided stays, too.
 """
 
 import asyncio
@@ -16,9 +16,10 @@ from activities.workplace import Workplace
 from apps.parts import SANDBOX, part_shown
 from contracts.errors import BadInput, LockHeld
 from contracts.messages import Turn
+from store.customer import CUSTOMER_PREFIX
 from store.interface import Store
 
-_KEPT = "journals/"
+_KEPT = ("journals/", CUSTOMER_PREFIX)
 
 _log = logging.getLogger(__name__)
 
