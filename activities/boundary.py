@@ -9,9 +9,10 @@ file that cannot be read are none: they can be mended, and Temporal tries again 
 import logging
 import os
 import traceback
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from temporalio.exceptions import ApplicationError
 from temporalio.exceptions import CancelledError as TemporalCancelledError
@@ -25,32 +26,64 @@ _log = logging.getLogger(__name__)
 _ROOT = Path(__file__).resolve().parent.parent
 
 
+class Guard(Protocol):
+    """What stands before every activity of an install worker: the customer's side."""
+
+    async def run(
+        self,
+        arguments: Sequence[Any],
+        check: Callable[[], None],
+        body: Callable[[], Awaitable[Any]],
+    ) -> Any:
+        """Run the check and then the activity, or refuse it."""
+
+
 class Boundary(Interceptor):
     """Checks what comes in, and types what goes wrong."""
 
-    def __init__(self, features: frozenset[str] = frozenset(), install: str | None = None) -> None:
+    def __init__(
+        self,
+        features: frozenset[str] = frozenset(),
+        install: str | None = None,
+        guard: Guard | None = None,
+    ) -> None:
+        """Of an install worker, all three are given; `guard` is the customer's side of it."""
         self._features = features
         self._install = install
+        self._guard = guard
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """Put the checks around each activity."""
-        return _Inbound(next, self._features, self._install)
+        return _Inbound(next, self._features, self._install, self._guard)
 
 
 class _Inbound(ActivityInboundInterceptor):
     def __init__(
-        self, next: ActivityInboundInterceptor, features: frozenset[str], install: str | None
+        self,
+        next: ActivityInboundInterceptor,
+        features: frozenset[str],
+        install: str | None,
+        guard: Guard | None,
     ) -> None:
         super().__init__(next)
         self._features = features
         self._install = install
+        self._guard = guard
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        for argument in input.args:
-            if isinstance(argument, WorkerInput):
-                self._check(argument)
+        def check() -> None:
+            for argument in input.args:
+                if isinstance(argument, WorkerInput):
+                    self._check(argument)
+
+        async def body() -> Any:
+            return await super(_Inbound, self).execute_activity(input)
+
         try:
-            return await super().execute_activity(input)
+            if self._guard is not None:
+                return await self._guard.run(input.args, check, body)
+            check()
+            return await body()
         except TemporalCancelledError:
             raise
         except ApplicationError as error:

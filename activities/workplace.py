@@ -1,9 +1,10 @@
 """What the activities of an install worker work with."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from activities.customer.rules import Rules
 from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
 from contracts.errors import TurnRefused
@@ -27,6 +28,8 @@ class Workplace:
     state: InstallState
     operations: Operations
     releases: ReleaseReader
+    rules: Rules = field(default_factory=Rules)
+    """What the customer allows."""
 
     def work_folder(self, component: str) -> Path:
         """Where a component's tool works; rebuilt from the release whenever it is not there."""

@@ -62,6 +62,10 @@ class WorkerDescription(Message):
     """Version by tool, for example `{"terraform": "1.11.4"}`; a missing tool is not in it."""
     version: str
     host: str
+    approval: str = ""
+    """Whose approval an apply needs by the customer's policy: `vendor`, `customer` or `both`."""
+    rules: list[str] = Field(default_factory=list)
+    """The keys of the customer's policy that are not at their default; nothing of what they say."""
 
 
 class Nothing(Message):

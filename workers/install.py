@@ -18,11 +18,13 @@ from temporalio.worker import PollerBehaviorSimpleMaximum, Worker
 
 from activities.action.activities import ActionActivities
 from activities.boundary import Boundary
+from activities.customer.guard import CustomersGuard
+from activities.customer.rules import Rules, rules_of
 from activities.deploy.activities import DeployActivities
 from activities.deploy.deprovision import DeprovisionActivities
 from activities.deploy.provision import ProvisionActivities
 from activities.heartbeats import cancelled_by_person
-from activities.installs.description import FEATURES, describe_worker
+from activities.installs.description import FEATURES, DescribeActivities
 from activities.logs import LogActivities
 from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
@@ -67,6 +69,12 @@ def main() -> None:
         default=Path(),
         help="a folder of its own, on a local disk (default: the current folder)",
     )
+    parser.add_argument(
+        "--policy",
+        type=Path,
+        help="the customer's policy (default: policy.toml beside the enrolment file, if it is "
+        "there)",
+    )
     settings = parser.parse_args()
     try:
         enrolment = Enrolment.read(settings.enrolment)
@@ -79,7 +87,8 @@ def main() -> None:
         control = reach(enrolment, settings.enrolment, data)
     except IdentityUnusable as error:
         parser.exit(1, f"exclave-worker: {error}\n")
-    workplace = open_workplace(enrolment, data, control.releases)
+    rules = rules_of(settings.enrolment, settings.policy)
+    workplace = open_workplace(enrolment, data, control.releases, rules)
 
     async def ready() -> None:
         await control.ready()
@@ -97,7 +106,9 @@ def main() -> None:
     )
 
 
-def open_workplace(enrolment: Enrolment, data: Path, releases: Registry) -> Workplace:
+def open_workplace(
+    enrolment: Enrolment, data: Path, releases: Registry, rules: Rules
+) -> Workplace:
     """The install's store and tools, in the worker's data folder."""
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     described = enrolment.store_description(data)
@@ -117,6 +128,7 @@ def open_workplace(enrolment: Enrolment, data: Path, releases: Registry) -> Work
             cancelled_by_person=cancelled_by_person,
         ),
         releases=ReleaseReader(releases, data / "releases"),
+        rules=rules,
     )
 
 
@@ -131,7 +143,7 @@ def make(client: Client, workplace: Workplace) -> Worker:
         client,
         task_queue=install_queue(workplace.install),
         activities=[
-            describe_worker,
+            DescribeActivities(workplace.rules).describe,
             StopActivities(workplace).stop,
             LogActivities(workplace).read,
             deploy.scope,
@@ -146,7 +158,10 @@ def make(client: Client, workplace: Workplace) -> Worker:
             action.scope,
             action.step,
         ],
-        interceptors=[Readable(), Boundary(FEATURES, workplace.install)],
+        interceptors=[
+            Readable(),
+            Boundary(FEATURES, workplace.install, CustomersGuard(workplace)),
+        ],
         max_concurrent_activities=_SLOTS,
         # One poll each: a frontend takes 1,200 of a kind for all workers of a namespace.
         activity_task_poller_behavior=PollerBehaviorSimpleMaximum(1),

@@ -3,8 +3,10 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
+from activities.customer.telling import identify
 from activities.masking import Mask
 from activities.operations.operation import ToolRun
 from activities.operations.spec import Command
@@ -72,6 +74,7 @@ def prepare_script(
         "NUON_ACTIONS_OUTPUT_FILEPATH": str(outputs),
     }
     command = Command(STEP, _argv(step, folder / "script"), keeps_exit=True)
+    identify(script=f"sha256:{sha256((folder / 'script').read_bytes()).hexdigest()}")
     run = ToolRun(
         commands=[command],
         cwd=root,

@@ -57,7 +57,7 @@ def scope_of(
     return Scope(
         decisions=decisions,
         state_revision=workplace.state.revision(),
-        worker=describe(),
+        worker=describe(workplace.rules),
         actions=actions,
         provisioned=workplace.state.provisioned() is not None,
     )

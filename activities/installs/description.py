@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 from temporalio import activity
 
+from activities.customer.rules import Rules
 from activities.heartbeats import heartbeating
 from activities.terraform.tool import find_terraform
 from contracts import installs
@@ -38,15 +39,26 @@ FEATURES = frozenset(
 _log = logging.getLogger(__name__)
 
 
-@activity.defn(name=installs.DESCRIBE.name)
-async def describe_worker(input: DescribeInput) -> WorkerDescription:
-    """Its completion means that the worker is connected."""
-    async with heartbeating():
-        return await asyncio.to_thread(describe)
+class DescribeActivities:
+    """Runs on the install worker."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+
+    @activity.defn(name=installs.DESCRIBE.name)
+    async def describe(self, input: DescribeInput) -> WorkerDescription:
+        """Its completion means that the worker is connected."""
+        async with heartbeating():
+            return await asyncio.to_thread(describe, self._rules)
+
+
+def describe(rules: Rules) -> WorkerDescription:
+    """What the worker is, and what the customer's policy is about now; blocks."""
+    return rules.shown_in(_describe_program())
 
 
 @lru_cache(maxsize=1)
-def describe() -> WorkerDescription:
+def _describe_program() -> WorkerDescription:
     """Protocol, features and tool versions; asked once a process, since tools come with it."""
     return WorkerDescription(
         protocol=PROTOCOL,

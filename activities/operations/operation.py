@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from activities.customer import telling
 from activities.operations.keeping import KeptLease
 from activities.operations.locks import hold
 from activities.operations.memory import MemoryLimiter
@@ -149,6 +150,9 @@ class Operation:
             await self._follow(current.folder)
         async with self._context.memory.admit(self._say):
             self._require_staying(label)
+            told = telling.now.get()
+            if told is not None:
+                await told.runs(label, [command.argv for command in run.commands])
             folder = await self._prepare(label)
             await self._start(label, folder, run)
             end = await self._follow(folder)

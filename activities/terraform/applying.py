@@ -4,6 +4,7 @@ import asyncio
 import logging
 from pathlib import Path
 
+from activities.customer.telling import identify
 from activities.operations.operation import ToolEnd, ToolRun
 from activities.operations.spec import SNAPSHOT_FILE
 from activities.releases.reader import ERRORED_STATE
@@ -12,6 +13,7 @@ from activities.terraform.plan_store import (
     SavedPlan,
     load_lock,
     providers_identity,
+    sha256,
 )
 from activities.terraform.planning import Job, initialise, plan_now, run_unlocked
 from activities.terraform.record import record_applying
@@ -170,6 +172,8 @@ async def _apply_file(job: Job) -> ToolEnd:
     await job.require_whole_state()
     await job.keep_state()
     await record_applying(job.workplace, job.input, job.space)
+    file = await asyncio.to_thread(job.plan_file.read_bytes)
+    identify(plan_file=f"sha256:{sha256(file)}")
     apply = commands.apply(job.tool, job.plan_file)
     return await _run(job, commands.tool_run(apply, job.space, job.space.state.local_file()))
 

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from activities.customer.telling import identify
 from activities.masking import Mask
 from activities.terraform.backend import Backend, backend_secrets, write_private
 from activities.terraform.state_file import StateFile
@@ -90,6 +91,7 @@ def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
     backend = Backend.of(workplace.store, part)
     state = StateFile(workplace.store, part)
     artifact = workplace.releases.unpack_module(input.app, input.release, part, folder)
+    identify(artifact=artifact)
     values = _render(workplace, config, module, input)
     backend.write(folder)
     return Workspace(

@@ -1,0 +1,128 @@
+"""The gate before an apply: the customer's hours, and their own approval of exactly that plan.
+
+An apply waits here, heartbeating what for, and holds nothing but a slot of its worker: no lease, no
+lock. One that has begun before is let through: what a crash left half done is not left for the
+night. No store tells when an object changes, nor does a policy's file, so it looks again.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+
+from temporalio import activity
+
+from activities.heartbeats import heartbeating
+from activities.terraform.plan_store import load_view
+from activities.workplace import Workplace
+from contracts.deploys import ApplyInput
+from contracts.errors import Denied, Draining, StalePlan
+from stacks.policy import Policy, PolicyError
+from store.customer import Answer, Question, ask
+from store.journal import Journal
+
+LOOK_AGAIN_SECONDS: Final = 1.0
+"""In a folder, looking costs nothing."""
+
+LOOK_AGAIN_FAR_SECONDS: Final = 5.0
+"""In a bucket it is a request."""
+
+
+class Gate:
+    """Lets applies in."""
+
+    def __init__(
+        self,
+        workplace: Workplace,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._workplace = workplace
+        self._clock = clock
+        local = workplace.store.local_path("customer/gate") is not None
+        self._pause = LOOK_AGAIN_SECONDS if local else LOOK_AGAIN_FAR_SECONDS
+
+    async def let_in(self, input: ApplyInput) -> str | None:
+        """Return once the apply may begin; says by whose word, where it needed one.
+
+        Raises:
+            Denied: somebody on the customer's side denied the plan.
+            Draining: the worker leaves; another attempt waits on.
+            StalePlan: the store has no such plan.
+            StoreError: the store cannot be used.
+        """
+        if await asyncio.to_thread(self._has_begun, input):
+            return None
+        async with heartbeating() as say:
+            told = ""
+            while True:
+                waits, why = await asyncio.to_thread(self._look, input)
+                if not waits:
+                    return why
+                if waits != told:
+                    say(told := waits)
+                await self._pause_unless_leaving(waits)
+
+    async def _pause_unless_leaving(self, waits: str) -> None:
+        try:
+            await asyncio.wait_for(activity.wait_for_worker_shutdown(), self._pause)
+        except TimeoutError:
+            return
+        raise Draining(f"The worker leaves; the next attempt {waits}.")
+
+    def _has_begun(self, input: ApplyInput) -> bool:
+        entry = Journal(self._workplace.store).entry(input.key)
+        return entry is not None and (entry.outcome is not None or bool(entry.runs))
+
+    def _look(self, input: ApplyInput) -> tuple[str, str | None]:
+        """What the apply waits for, in words; empty if for nothing, and then who let it in."""
+        try:
+            policy = self._workplace.rules.policy()
+        except PolicyError as error:
+            return f"waits until the customer's policy can be used: {error}", None
+        waits, by = [], None
+        if policy.asks_customer:
+            question = self._question(input)
+            answer = ask(self._workplace.store, question)
+            if answer is None:
+                waits.append(f"for the customer's approval of {input.digest}")
+            else:
+                by = _said(question, answer)
+        if not policy.is_open(self._clock()):
+            waits.append(_until(policy, self._clock()))
+        return ("waits " + ", and ".join(waits) if waits else ""), by
+
+    def _question(self, input: ApplyInput) -> Question:
+        found = load_view(self._workplace.store, input.plan_key)
+        if found is None:
+            raise StalePlan("the saved plan is no longer in the store")
+        record, view = found
+        if record.digest != input.digest:
+            raise StalePlan(f"the saved plan's digest is {record.digest}, not {input.digest}")
+        return Question(
+            plan_key=input.plan_key,
+            apply_key=input.key,
+            digest=input.digest,
+            component=input.component,
+            verb="teardown" if input.teardown else "apply",
+            changes=view.partition("\n")[0].partition(": ")[2],
+            app=input.app,
+            release=input.release,
+            turn=input.turn.number,
+            run=input.turn.workflow_id,
+            asked_at=self._clock().timestamp(),
+        )
+
+
+def _said(question: Question, answer: Answer) -> str:
+    if answer.decision == "denied":
+        why = f": {answer.reason}" if answer.reason else "."
+        raise Denied(
+            f"The plan {question.digest} was denied on the customer's side by {answer.by}{why}"
+        )
+    at = datetime.fromtimestamp(answer.at, UTC).isoformat(timespec="seconds")
+    return f"approved on the customer's side by {answer.by} at {at}"
+
+
+def _until(policy: Policy, now: datetime) -> str:
+    opens = policy.opens(now)
+    return f"until {opens:%a %Y-%m-%d %H:%M} {opens.tzinfo}, when the customer allows applies again"

@@ -1,0 +1,174 @@
+"""The customer's side of every activity of the install worker: policy, approval, journal.
+
+Nothing of the worker is reached but through here: an activity that the policy does not know is
+refused, and what cannot be written into the journal is not done.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from temporalio import activity
+
+from activities.customer import telling
+from activities.customer.gate import Gate
+from activities.customer.kinds import operation_of
+from activities.customer.telling import Told, outcome_of, tell
+from activities.customer.worker_journal import FOLDER, WorkerJournal, keep_head, kept_head
+from activities.workplace import Workplace
+from contracts.actions import StepInput
+from contracts.deploys import ApplyInput, ScopeInput
+from contracts.errors import PolicyDenied
+from stacks.policy import Operation, Policy
+from store.brought import note_brought, releases_brought
+from store.interface import StoreError
+
+ALLOWED: Final = "allowed"
+REFUSED: Final = "refused"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    operation: Operation | None = None
+    policy: str = ""
+    refusal: PolicyDenied | None = None
+
+
+class CustomersGuard:
+    """Stands before every activity of one worker process."""
+
+    def __init__(
+        self, workplace: Workplace, journal: WorkerJournal | None = None, gate: Gate | None = None
+    ) -> None:
+        self._workplace = workplace
+        self._journal = journal or WorkerJournal(workplace.data / FOLDER)
+        self._gate = gate or Gate(workplace)
+        self._has_head = False
+
+    async def run(
+        self,
+        arguments: Sequence[Any],
+        check: Callable[[], None],
+        body: Callable[[], Awaitable[Any]],
+    ) -> Any:
+        """Run an activity as the customer allows it, and keep the journal of it.
+
+        Args:
+            arguments: What it was called with.
+            check: Refuses what is not this worker's to do.
+            body: The activity itself.
+
+        Raises:
+            PolicyDenied: the customer's policy forbids it.
+            Denied: somebody on the customer's side denied the plan.
+            OSError: the journal cannot be written, so nothing was done.
+        """
+        first = arguments[0] if arguments else None
+        await self._learn_head()
+        verdict = await asyncio.to_thread(self._verdict, first)
+        said = REFUSED if verdict.refusal else ALLOWED
+        told = await tell(self._journal, list(arguments), verdict.operation, said, verdict.policy)
+        token = telling.now.set(told)
+        try:
+            check()
+            if verdict.refusal is not None:
+                raise verdict.refusal
+            if isinstance(first, ApplyInput):
+                by = await self._gate.let_in(first)
+                if by:
+                    await told.let_in(by)
+            if verdict.operation:
+                await self._keep_head()
+            result = await body()
+            if isinstance(first, ScopeInput):
+                await asyncio.to_thread(note_brought, self._workplace.store, first.release)
+        except BaseException as error:
+            await _end_badly(told, error)
+            raise
+        finally:
+            telling.now.reset(token)
+        await told.ended(telling.OK)
+        if verdict.operation:
+            await self._keep_head()
+        return result
+
+    def _verdict(self, input: Any) -> _Verdict:
+        """What the policy says now; blocks."""
+        operation, policy = None, Policy()
+        try:
+            operation = operation_of(activity.info().activity_type, input)
+            if operation is not None:
+                policy = self._workplace.rules.binding()
+                self._require(policy, operation, input)
+        except PolicyDenied as refusal:
+            return _Verdict(operation, policy.digest, refusal)
+        return _Verdict(operation, policy.digest)
+
+    def _require(self, policy: Policy, operation: Operation, input: Any) -> None:
+        if operation not in policy.operations:
+            allowed = ", ".join(policy.operations) or "nothing"
+            raise PolicyDenied(
+                f"The customer's policy does not allow {operation} on {self._workplace.install}; "
+                f"it allows {allowed}. Only the customer can change it, in the worker's policy "
+                "file, as `operations`."
+            )
+        name = getattr(input, "action", None)
+        if operation == "action" and name is not None and not policy.allows_action(name):
+            raise PolicyDenied(
+                f"The customer's policy does not allow the action {name!r}; it allows "
+                f"{', '.join(policy.actions) or 'none'}. Only the customer can change it, in the "
+                "worker's policy file, as `actions`."
+            )
+        if isinstance(input, StepInput) and not policy.ad_hoc_scripts:
+            self._require_brought(input)
+
+    def _require_brought(self, input: StepInput) -> None:
+        """Refuse the script of a release that no run has brought here, or is bringing."""
+        if input.release not in releases_brought(self._workplace.store, self._workplace.state):
+            raise PolicyDenied(
+                f"The release {input.release} was never brought to {input.install}, so its scripts "
+                "are ad-hoc scripts there, and the customer's policy does not allow those. Deploy "
+                "it first; or the customer allows it, as `ad_hoc_scripts`."
+            )
+
+    async def _learn_head(self) -> None:
+        """Learn from the store, once, how far the journal had come before this process."""
+        if self._has_head:
+            return
+        try:
+            head = await asyncio.to_thread(kept_head, self._workplace.store, self._machine)
+        except StoreError as error:
+            _log.warning("How far the worker's journal had come is not known yet: %s", error)
+            return
+        self._has_head = True
+        if head is not None:
+            self._journal.expect(head)
+
+    async def _keep_head(self) -> None:
+        """Keep in the store how far the journal has come: it is a witness, and may come late."""
+        head = self._journal.known
+        try:
+            await asyncio.to_thread(keep_head, self._workplace.store, self._machine, head)
+        except StoreError as error:
+            _log.warning("How far the worker's journal has come could not be kept: %s", error)
+
+    @property
+    def _machine(self) -> str:
+        return self._workplace.operations.machine.id
+
+
+async def _end_badly(told: Told, error: BaseException) -> None:
+    outcome = outcome_of(error)
+    if outcome != telling.CANCELLED:
+        await told.ended(outcome)
+        return
+    try:
+        # Shielded: cancelled once more, the line is written all the same.
+        await asyncio.shield(told.ended(outcome))
+    except OSError as fault:
+        # Nothing tries it again, and that it was cancelled must not be lost.
+        _log.error("The worker's journal could not be written: %s", fault)

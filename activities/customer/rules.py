@@ -1,0 +1,61 @@
+"""The customer's policy as the worker keeps to it: read anew whenever it is asked for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from contracts.errors import PolicyDenied
+from contracts.messages import WorkerDescription
+from stacks.policy import POLICY, Policy, PolicyError
+
+
+def rules_of(enrolment: Path, policy: Path | None = None) -> "Rules":
+    """The policy of a worker with that enrolment file.
+
+    Args:
+        enrolment: The worker's enrolment file: a policy lies beside it, or there is none.
+        policy: The policy, where it lies elsewhere; then it must be there.
+    """
+    if policy is not None:
+        return Rules(policy.absolute(), required=True)
+    return Rules(enrolment.absolute().parent / POLICY)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Where the policy lies."""
+
+    path: Path | None = None
+    """None: there is no such file, and the defaults hold."""
+    required: bool = False
+    """Whether a file that is not there is a fault; otherwise the defaults hold then."""
+
+    def policy(self) -> Policy:
+        """The policy as it is now; blocks.
+
+        Raises:
+            PolicyError: it cannot be read, or has a wrong key.
+        """
+        return Policy.read(self.path, required=self.required) if self.path else Policy()
+
+    def binding(self) -> Policy:
+        """The policy for something that changes the install; blocks.
+
+        Raises:
+            PolicyDenied: it cannot be read, so nothing is allowed.
+        """
+        try:
+            return self.policy()
+        except PolicyError as error:
+            raise PolicyDenied(
+                f"Nothing is changed while the customer's policy cannot be used: {error}. Mend it "
+                "on the worker's machine, and run this again; the worker need not be restarted."
+            ) from None
+
+    def shown_in(self, description: WorkerDescription) -> WorkerDescription:
+        """The worker's description with what the policy is about; blocks."""
+        try:
+            policy = self.policy()
+        except PolicyError:
+            return description.model_copy(update={"rules": ["cannot be read"]})
+        told = {"approval": policy.approval, "rules": policy.rules()}
+        return description.model_copy(update=told)
