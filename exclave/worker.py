@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from exclave.commands.worker_journal import journal
+from exclave.commands.worker_plans import approve, deny, plans
 from stacks.enrolment import Enrolment, EnrolmentError
 from store import pausing
 from store.install_state import InstallState
@@ -17,6 +19,12 @@ worker = typer.Typer(
     help="On the install worker's machine: what only the customer may do.",
     no_args_is_help=True,
 )
+
+
+worker.command("plans")(plans)
+worker.command("approve")(approve)
+worker.command("deny")(deny)
+worker.command("journal")(journal)
 
 
 @worker.command("set-input")

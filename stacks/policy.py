@@ -64,7 +64,7 @@ ClockTime = Annotated[time, BeforeValidator(_clock_time)]
 class Window(BaseModel):
     """Hours of some days of the week; over midnight where `to` is not after `from`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     days: Annotated[list[Day], Field(min_length=1)] = list(DAYS)
     from_: Annotated[ClockTime, Field(alias="from")] = time(0)

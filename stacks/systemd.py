@@ -6,6 +6,7 @@ What is here decides how a worker lives on that machine, so the reasons stand in
 from collections.abc import Mapping
 
 from stacks.enrolment import TOKEN_FILE, Enrolment
+from stacks.policy import DEFAULT_POLICY, POLICY
 
 KIND = "systemd"
 
@@ -29,6 +30,7 @@ def render(enrolment: Enrolment, app: str) -> Mapping[str, str]:
     return {
         UNIT: _UNIT.format(install=enrolment.install),
         ENROLMENT: enrolment.render(),
+        POLICY: DEFAULT_POLICY,
         PAGE: _PAGE.format(
             install=enrolment.install,
             app=app,
@@ -42,6 +44,8 @@ def render(enrolment: Enrolment, app: str) -> Mapping[str, str]:
             token_row=_ITS_ROW.format(token=TOKEN_FILE) if behind else "",
             token_step=_ITS_STEP.format(token=TOKEN_FILE) if behind else "",
             identity=_IDENTITY.format(token=TOKEN_FILE) if behind else "",
+            policy=POLICY,
+            flags="--enrolment /etc/exclave/enrolment.toml --data /var/lib/exclave",
         ),
     }
 
@@ -126,7 +130,8 @@ before you apply it; there is nothing else, {secret}.
 |---|---|
 | `{unit}` | runs the worker as a user of its own, without privileges |
 | `{enrolment}` | which install it serves, and the addresses that it dials |
-{token_row}| `README.md` | this page |
+{token_row}| `{policy}` | what the worker may do here: yours to change, at any time |
+| `README.md` | this page |
 
 ## What it grants
 
@@ -148,9 +153,28 @@ before you apply it; there is nothing else, {secret}.
 - Sensitive inputs are set here, by you: `exclave worker set-input NAME --enrolment
   /etc/exclave/enrolment.toml --data /var/lib/exclave`.
 
+## What you decide
+
+`{policy}` is yours: the vendor can neither read nor write it, and the worker reads it anew at each
+operation. It says which operations and actions are allowed, at which hours an apply may begin, and
+whose approval it needs: the vendor's, yours, or both. As the file comes, everything that is in the
+release is allowed, and the vendor approves.
+
+    runuser -u exclave -- /opt/exclave/bin/exclave worker plans --view {flags}
+    runuser -u exclave -- /opt/exclave/bin/exclave worker approve {flags}
+
+The worker writes down everything that it is told, what it ran by digest, and what came of it, in a
+journal whose every line holds the hash of the line before:
+
+    runuser -u exclave -- /opt/exclave/bin/exclave worker journal --verify {flags}
+
+## What to know
+
 What the tools do with the permissions of this machine is the app's own business: its Terraform
 modules and scripts are in the release, which you can pull by its digest and read. They run as the
-same user as the worker, so a script of the vendor's can read this install's store.
+same user as the worker, so a script of the vendor's can read this install's store, and write to it:
+the policy binds whoever tells the worker what to do, not a release that means harm. Leave
+`/etc/exclave` to root.
 
 ## Apply it
 
@@ -159,7 +183,8 @@ As root, with Exclave installed in `/opt/exclave` (a Python environment with `ex
 
     useradd --system --home-dir /var/lib/exclave --shell /usr/sbin/nologin exclave
     install -D -m 0644 {enrolment} /etc/exclave/enrolment.toml
-{token_step}    install -m 0644 {unit} /etc/systemd/system/{unit}
+{token_step}    install -m 0644 {policy} /etc/exclave/policy.toml
+    install -m 0644 {unit} /etc/systemd/system/{unit}
     systemctl daemon-reload
     systemctl enable --now {unit}
     journalctl --unit {unit} --follow

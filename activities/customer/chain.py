@@ -118,7 +118,7 @@ def verify(raws: Iterable[bytes], heads: Iterable[Head] = (), first: int = 1) ->
         What was found; a problem names the line by its number.
     """
     found = Verified()
-    wanted = {head.number: head for head in heads if head.number >= first}
+    wanted = {head for head in heads if head.number >= first}
     told: set[int] = set()
     expected, before = first, None
     for raw in raws:
@@ -131,14 +131,15 @@ def verify(raws: Iterable[bytes], heads: Iterable[Head] = (), first: int = 1) ->
             continue
         for problem in _problems(line, raw, expected, before, first):
             found.add(problem)
-        head = wanted.pop(line.number, None)
-        if head is not None and head.hash != line.hash:
-            found.add(f"line {line.number} is not the one of the kept head {head.hash}")
+        for head in {one for one in wanted if one.number == line.number}:
+            wanted.discard(head)
+            if head.hash != line.hash:
+                found.add(f"line {line.number} is not the one of the kept head {head.hash}")
         found.first, found.last = found.first or line, line
         _count(line, found, told)
         expected, before = line.number + 1, line
     found.unended = len(told)
-    for head in sorted(wanted.values(), key=lambda one: one.number):
+    for head in sorted(wanted, key=lambda one: one.number):
         found.add(
             f"line {head.number}, of the kept head {head.hash}, is missing: the journal ends "
             f"with line {expected - 1}"

@@ -38,8 +38,8 @@ class Gate:
     ) -> None:
         self._workplace = workplace
         self._clock = clock
-        local = workplace.store.local_path("customer/gate") is not None
-        self._pause = LOOK_AGAIN_SECONDS if local else LOOK_AGAIN_FAR_SECONDS
+        far = workplace.store.s3_place() is not None
+        self._pause = LOOK_AGAIN_FAR_SECONDS if far else LOOK_AGAIN_SECONDS
 
     async def let_in(self, input: ApplyInput) -> str | None:
         """Return once the apply may begin; says by whose word, where it needed one.

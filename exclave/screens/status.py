@@ -92,12 +92,25 @@ def _facts(lines: Lines, found: Close) -> Iterator[tuple[str, str]]:
     yield "release", status.release or "none yet"
     yield "sandbox", "provisioned" if status.provisioned else "not provisioned"
     yield "worker", lines.paint(found.worker, _COLOURS.get(found.worker)) + _worker_words(found)
+    yield from _policy(found)
     yield "turn", status.holder.workflow_id if status.holder else "free"
     for workflow_id in status.queue:
         yield "", f"{workflow_id} waits for the turn"
     yield "inputs", f"revision {status.inputs.revision}"
     for run in found.runs:
         yield "now", _run(run)
+
+
+def _policy(found: Close) -> Iterator[tuple[str, str]]:
+    """What the customer's policy is about, as the worker told it last."""
+    worker = found.status.worker
+    if worker is None:
+        return
+    told = worker.description
+    if told.approval in {"customer", "both"}:
+        yield "policy", "an apply needs the customer's approval, too"
+    if told.rules:
+        yield "policy", plain(f"the customer has rules of their own: {', '.join(told.rules)}")
 
 
 def _worker_words(found: Close) -> str:

@@ -45,6 +45,14 @@ def test_a_worker_may_die_and_its_tools_may_not() -> None:
     assert "/opt/exclave/bin" in service["Service"]["Environment"]
 
 
+def test_the_policy_is_there_to_be_read_and_changes_nothing() -> None:
+    files = systemd.render(enrolment(), "shop")
+    assert set(files) == {systemd.UNIT, systemd.ENROLMENT, "policy.toml", systemd.PAGE}
+    assert tomllib.loads(files["policy.toml"]) == {}
+    assert "`policy.toml`" in files[systemd.PAGE]
+    assert "/etc/exclave/policy.toml" in files[systemd.PAGE]
+
+
 def test_the_enrolment_reads_back() -> None:
     made = enrolment(store="s3://bucket/acme", store_region="eu-central-1")
     told = tomllib.loads(systemd.render(made, "shop")[systemd.ENROLMENT])

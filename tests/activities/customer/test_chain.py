@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from activities.customer.chain import START, Head, Line, make_line, parse_line, verify
 
+TEXT = st.text('ab"\\\\\u00e9\u2028\U0001f600 \n', max_size=8)
+
 FACTS = st.dictionaries(
-    st.text(max_size=8).map(lambda name: f"x{name}"),
-    st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=12),
+    TEXT.map(lambda name: f"x{name}"),
+    st.none() | st.booleans() | st.integers(-(2**40), 2**40) | TEXT,
     max_size=3,
 )
 

@@ -1,0 +1,174 @@
+"""`exclave worker journal`: what the worker was told, what it ran, and what came of it."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from activities.customer.chain import Head, Line, NoLine, Verified, parse_line
+from activities.customer.worker_journal import kept_head
+from exclave.customers_side import CustomersSide, DataOption, EnrolmentOption, at_worker
+from exclave.exits import CommandEnded, Exit, Refused
+from exclave.output import Output, OutputOption, print_json
+from exclave.screens.terminal import Lines, plain, short
+
+_HEAD = re.compile(r"([1-9][0-9]*):(sha256:[0-9a-f]{64})")
+_LINES_OF = {
+    "told": ("activity", "component", "action", "verdict", "workflow"),
+    "let in": ("why",),
+    "ran": ("label",),
+    "ended": ("outcome",),
+    "torn": ("kept",),
+    "lost": ("why",),
+}
+_DIGESTS = ("plan", "plan_file", "artifact", "script", "release")
+
+
+def journal(
+    enrolment: EnrolmentOption,
+    data: DataOption,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Check the whole chain, and print its head.")
+    ] = False,
+    head: Annotated[
+        str | None,
+        typer.Option(
+            "--head",
+            metavar="NUMBER:HASH",
+            help="A head that was kept elsewhere: it must be in the chain. With --verify.",
+        ),
+    ] = None,
+    first: Annotated[
+        int,
+        typer.Option(
+            "--first",
+            min=1,
+            metavar="NUMBER",
+            help="The oldest line that must be there: the ones before were archived. With "
+            "--verify.",
+        ),
+    ] = 1,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="TIME", help="Only what is newer, as 2030-01-31[T12:00]."),
+    ] = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Print the worker's journal, or verify it.
+
+    What was cut off at its end is missed only by a head that was kept: the store keeps one, and
+    whoever keeps the head that --verify prints, somewhere else, need trust neither.
+
+    Example:
+
+        exclave worker journal --since 2030-01-31 --enrolment acme.toml --data .
+
+        exclave worker journal --verify --enrolment acme.toml --data .
+    """
+    with at_worker(enrolment, data) as side:
+        if verify:
+            _verify(side, _head(head), first, output)
+            return
+        if head is not None or first != 1:
+            raise CommandEnded(Exit.USAGE, "--head and --first belong to --verify.")
+        _print(side, _since(since), output)
+
+
+def _head(text: str | None) -> Head | None:
+    if text is None:
+        return None
+    match = _HEAD.fullmatch(text)
+    if match is None:
+        raise CommandEnded(
+            Exit.USAGE, f"{text!r} is no head; give it as --verify prints it: 42:sha256:…"
+        )
+    return Head(int(match[1]), match[2])
+
+
+def _since(text: str | None) -> str:
+    if text is None:
+        return ""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise CommandEnded(
+            Exit.USAGE, f"{text!r} is no time; write for example 2030-01-31T12:00 (UTC)"
+        ) from error
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _verify(side: CustomersSide, head: Head | None, first: int, output: Output) -> None:
+    stored = kept_head(side.store, side.machine)
+    found = side.journal.verified([one for one in (stored, head) if one is not None], first)
+    if output is Output.JSON:
+        print_json(_document(found, stored))
+    else:
+        _show(Lines(), side, found, stored)
+    if found.problems:
+        told = "\n".join(found.problems)
+        more = f"\nand {found.more} more" if found.more else ""
+        raise Refused(f"The journal of {side.install} is not whole:\n{told}{more}")
+
+
+def _show(lines: Lines, side: CustomersSide, found: Verified, stored: Head | None) -> None:
+    whole = "is not whole" if found.problems else "is whole"
+    lines(f"The journal of {side.install}, in {side.journal.folder}, {whole}.")
+    lines(f"  lines     {found.count}")
+    if found.first and found.last:
+        lines(f"  first     line {found.first.number}, {plain(found.first.at)}")
+        lines(f"  last      line {found.last.number}, {plain(found.last.at)}")
+        lines(f"  head      {_written(found.last.head)}")
+    lines(f"  in store  {_written(stored) if stored else 'no head is kept there'}")
+    if found.unended:
+        lines(f"  no end    {found.unended} things told: the worker was killed, or is at work")
+    if found.torn:
+        lines(f"  torn      {found.torn} lines, by crashes, are kept aside")
+
+
+def _document(found: Verified, stored: Head | None) -> dict[str, object]:
+    return {
+        "whole": not found.problems,
+        "lines": found.count,
+        "first_at": found.first.at if found.first else None,
+        "last_at": found.last.at if found.last else None,
+        "head": _written(found.last.head) if found.last else None,
+        "head_in_store": _written(stored) if stored else None,
+        "without_end": found.unended,
+        "torn": found.torn,
+        "problems": found.problems,
+    }
+
+
+def _written(head: Head) -> str:
+    return plain(f"{head.number}:{head.hash}")
+
+
+def _print(side: CustomersSide, since: str, output: Output) -> None:
+    lines = Lines()
+    for line in _parsed(side):
+        if line.at < since:
+            continue
+        if output is Output.JSON:
+            own = {"number": line.number, "at": line.at, "kind": line.kind}
+            print_json({**own, **line.facts, "previous": line.previous, "hash": line.hash})
+        else:
+            lines(_words(line))
+
+
+def _parsed(side: CustomersSide) -> Iterator[Line]:
+    for number, raw in enumerate(side.journal.lines(), 1):
+        try:
+            yield parse_line(raw)
+        except NoLine as error:
+            Lines(err=True)(f"the {number}. line in the files cannot be read: {error}")
+
+
+def _words(line: Line) -> str:
+    facts = line.facts
+    told = [str(facts[name]) for name in _LINES_OF.get(line.kind, ()) if name in facts]
+    told += [f"{name}={short(str(facts[name]))}" for name in _DIGESTS if name in facts]
+    of = f" of {facts['told']}" if "told" in facts else ""
+    return plain(f"{line.number:>6}  {line.at}  {line.kind}{of}: {' '.join(told)}")

@@ -1,0 +1,137 @@
+"""`exclave worker plans`, `approve` and `deny`: the customer's own word on what is applied."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from activities.terraform.plan_store import load_view
+from apps.parts import part_shown
+from exclave.customers_side import CustomersSide, DataOption, EnrolmentOption, at_worker
+from exclave.exits import Refused
+from exclave.output import Output, OutputOption, print_json
+from exclave.screens.terminal import Lines, plain
+from store.customer import Decision, Question, answer_now, decide, waiting
+from store.journal import who_am_i
+
+_LEAST_DIGITS = 8
+
+PlanOption = Annotated[
+    str | None,
+    typer.Option(
+        "--plan",
+        metavar="DIGEST",
+        help=f"The plan's digest, or its first {_LEAST_DIGITS} digits or more; not needed where "
+        "only one waits.",
+    ),
+]
+
+
+def plans(
+    enrolment: EnrolmentOption,
+    data: DataOption,
+    view: Annotated[
+        bool, typer.Option("--view", help="Print what each plan would change, too.")
+    ] = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """List the plans that wait for the customer's approval.
+
+    Example:
+
+        exclave worker plans --view --enrolment acme.toml --data .
+    """
+    with at_worker(enrolment, data) as side:
+        found = waiting(side.store)
+        views = {one.plan_key: _view(side, one) if view else "" for one in found}
+        if output is Output.JSON:
+            print_json({"plans": [_document(one, views[one.plan_key]) for one in found]})
+            return
+        lines = Lines()
+        if not found:
+            lines(f"No plan of {side.install} waits for the customer's approval.")
+            if not side.rules.policy().asks_customer:
+                lines("By the policy, none needs it: approval is vendor.")
+        for one in found:
+            lines(_words(one))
+            for line in views[one.plan_key].splitlines():
+                lines(f"    {plain(line)}".rstrip())
+
+
+def approve(enrolment: EnrolmentOption, data: DataOption, plan: PlanOption = None) -> None:
+    """Approve a plan, for the customer; its apply begins at once, or within the policy's hours.
+
+    Example:
+
+        exclave worker approve --plan 3f1c09aa --enrolment acme.toml --data .
+    """
+    with at_worker(enrolment, data) as side:
+        _decide(side, plan, "approved", "")
+
+
+def deny(
+    enrolment: EnrolmentOption,
+    data: DataOption,
+    plan: PlanOption = None,
+    reason: Annotated[
+        str, typer.Option("--reason", help="Why; the vendor reads it in the run's failure.")
+    ] = "",
+) -> None:
+    """Deny a plan, for the customer: its component fails, and nothing of it is applied.
+
+    Example:
+
+        exclave worker deny --reason "not this week" --enrolment acme.toml --data .
+    """
+    with at_worker(enrolment, data) as side:
+        _decide(side, plan, "denied", reason)
+
+
+def _decide(side: CustomersSide, plan: str | None, decision: Decision, reason: str) -> None:
+    side.require_workers_user()
+    question = _named(side, plan)
+    decide(side.store, question, answer_now(decision, who_am_i(), reason))
+    Lines(err=True)(f"{decision}: {_words(question)}")
+
+
+def _named(side: CustomersSide, plan: str | None) -> Question:
+    found = waiting(side.store)
+    if not found:
+        raise Refused(f"No plan of {side.install} waits for the customer's approval.")
+    listed = "\n".join(_words(one) for one in found)
+    if plan is None:
+        if len(found) > 1:
+            raise Refused(f"Several plans wait; name one with --plan:\n{listed}")
+        return found[0]
+    digits = plan.removeprefix("sha256:").lower()
+    if len(digits) < _LEAST_DIGITS:
+        raise Refused(f"{plan!r} is too short; give {_LEAST_DIGITS} digits of the digest or more.")
+    of_it = [one for one in found if one.digest.removeprefix("sha256:").startswith(digits)]
+    if len(of_it) != 1:
+        raise Refused(f"{len(of_it)} plans that wait begin with {plan!r}:\n{listed}")
+    return of_it[0]
+
+
+def _words(one: Question) -> str:
+    verb = "teardown of " if one.verb == "teardown" else ""
+    at = datetime.fromtimestamp(one.asked_at, UTC).isoformat(timespec="seconds")
+    told = f"{verb}{part_shown(one.component)}: {one.changes}; {one.digest}, of {one.run}"
+    return plain(f"{told}, waits since {at}")
+
+
+def _view(side: CustomersSide, one: Question) -> str:
+    found = load_view(side.store, one.plan_key)
+    return found[1] if found else "The store has this plan no more."
+
+
+def _document(one: Question, view: str) -> dict[str, object]:
+    told: dict[str, object] = {
+        "component": one.component,
+        "verb": one.verb,
+        "changes": one.changes,
+        "digest": one.digest,
+        "release": one.release,
+        "run": one.run,
+        "waits_since": datetime.fromtimestamp(one.asked_at, UTC).isoformat(timespec="seconds"),
+    }
+    return told | ({"view": view} if view else {})
