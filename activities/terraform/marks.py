@@ -1,16 +1,18 @@
 """What Terraform marks as sensitive, in the JSON of a plan and in the state.
 
-Nothing here knows a secret by itself: a mark stands beside the value, in the same shape.
+A mark stands beside the value, in the same shape. Secrets of Kubernetes are known without one.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_TYPE_WORDS = frozenset({"string", "number", "bool", "dynamic"})
+from activities.terraform.kubernetes_secrets import of_kubernetes
+from activities.terraform.typed_values import plain
 
 
 def of_plan(document: Mapping[str, Any]) -> Iterable[object]:
-    """Every value that a plan marks anywhere; of `terraform show -json`."""
+    """Every value that a plan marks anywhere, and what a Kubernetes Secret in it holds; of
+    `terraform show -json`."""
     variables = document.get("variables") or {}
     declared = document.get("configuration", {}).get("root_module", {}).get("variables") or {}
     for name, variable in declared.items():
@@ -27,6 +29,7 @@ def of_plan(document: Mapping[str, Any]) -> Iterable[object]:
     # What is in no change: data sources that were read, and outputs that stay.
     for values in (document.get("planned_values"), document.get("prior_state", {}).get("values")):
         yield from _of_values(values or {})
+    yield from of_kubernetes(document)
 
 
 def by_address(document: Mapping[str, Any]) -> dict[str, list[object]]:
@@ -78,13 +81,4 @@ def part_at(value: object, path: Iterable[Mapping[str, Any]]) -> object:
             value = value[key]
         else:
             return None
-    return value
-
-
-def plain(value: object) -> object:
-    """Without the type that the state keeps beside a value of any type."""
-    if isinstance(value, Mapping) and value.keys() == {"value", "type"}:
-        kind = value["type"]
-        if isinstance(kind, list) or kind in _TYPE_WORDS:
-            return value["value"]
     return value

@@ -10,8 +10,10 @@ from typing import Any
 
 from activities.masking import Mask
 from activities.terraform.changes import Changes
-from activities.terraform.marks import marked, part_at, plain
+from activities.terraform.kubernetes_secrets import of_kubernetes
+from activities.terraform.marks import marked, part_at
 from activities.terraform.state_file import State, StateFile, instances
+from activities.terraform.typed_values import plain
 from store.install_state import Output
 
 
@@ -53,3 +55,4 @@ class KnownSecrets:
                 yield plain(part_at(attributes, path))
             for marks in self._marks.get(address, []):
                 yield from marked(attributes, marks)
+            yield from of_kubernetes(attributes)

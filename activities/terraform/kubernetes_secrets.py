@@ -1,0 +1,65 @@
+"""The contents of Kubernetes Secrets within a plan or a state, whether Terraform marks them or not.
+
+A `kubernetes_secret` is marked by its provider. A Secret that is a manifest (`kubernetes_manifest`,
+a chart's values, the annotation that `kubectl apply` leaves) is any value to Terraform: it is known
+here by its own `kind`, as an object or as the YAML or JSON of one.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping
+
+import yaml
+
+from activities.terraform.typed_values import plain
+
+_CONTENTS = ("data", "stringData", "string_data", "binaryData", "binary_data")
+
+
+def of_kubernetes(value: object) -> Iterable[object]:
+    """Every value that a Kubernetes Secret holds, anywhere in the given value; as it is, and as
+    what it is the base64 of."""
+    values = [value]
+    while values:
+        one = values.pop()
+        if isinstance(one, Mapping):
+            values += one.values()
+            if plain(one.get("kind")) == "Secret":
+                for name in _CONTENTS:
+                    yield from _leaves(one.get(name))
+        elif isinstance(one, list | tuple):
+            values += one
+        elif isinstance(one, str) and "Secret" in one and "kind" in one:
+            values += _documents(one)
+
+
+def _leaves(value: object) -> Iterable[object]:
+    values = [value]
+    while values:
+        one = plain(values.pop())
+        if isinstance(one, Mapping):
+            values += one.values()
+        elif isinstance(one, list | tuple):
+            values += one
+        elif one is not None and not isinstance(one, bool):
+            yield one
+            if isinstance(one, str):
+                yield from _decoded(one)
+
+
+def _decoded(text: str) -> Iterable[str]:
+    try:
+        yield base64.b64decode("".join(text.split()), validate=True).decode()
+    except (binascii.Error, ValueError):
+        # It is no base64 of a text: it is known as it is.
+        return
+
+
+def _documents(text: str) -> list[object]:
+    """What the text is the YAML of, JSON among it; nothing if it is something else."""
+    try:
+        found = list(yaml.safe_load_all(text))
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return []
+    # Text itself would be looked at without end.
+    return [one for one in found if isinstance(one, Mapping | list)]
