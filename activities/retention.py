@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from activities.workplace import Workplace
-from store.customer import APPROVALS_PREFIX
+from store.customer import APPROVALS_PREFIX, LET_IN_PREFIX
 from store.interface import Store, StoreError
 from store.journal import Journal
 
@@ -52,11 +52,12 @@ def drop_old_runs(store: Store, runs: Path, now: float | None = None) -> None:
     """
     history = _History(Journal(store), time.time() if now is None else now)
     plans = store.list("plans/")
-    approvals = store.list(APPROVALS_PREFIX)
+    others = [(prefix, store.list(prefix)) for prefix in (APPROVALS_PREFIX, LET_IN_PREFIX)]
     for run in history.old(key.split("/")[1] for key in plans):
-        for key in [*plans, *approvals]:
-            if key.startswith((f"plans/{run}/", f"{APPROVALS_PREFIX}{run}/")):
-                store.delete(key)
+        for prefix, keys in [("plans/", plans), *others]:
+            for key in keys:
+                if key.startswith(f"{prefix}{run}/"):
+                    store.delete(key)
     for group in _groups(runs).values():
         for run in history.old(group):
             shutil.rmtree(runs / run)

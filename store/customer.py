@@ -19,6 +19,7 @@ CUSTOMER_PREFIX: Final = "customer/"
 """What lies below stays when everything else of an install is gone, like the journals."""
 
 APPROVALS_PREFIX: Final = f"{CUSTOMER_PREFIX}approvals/"
+LET_IN_PREFIX: Final = f"{CUSTOMER_PREFIX}let-in/"
 _SUFFIX: Final = ".json"
 
 Decision = Literal["approved", "denied"]
@@ -137,11 +138,34 @@ def waiting(store: Store) -> list[Question]:
     return sorted(found, key=lambda one: one.asked_at)
 
 
+def note_let_in(store: Store, apply_key: str, what: Document) -> None:
+    """Write down that an apply was let in, and of what; blocks.
+
+    Raises:
+        StoreError: the store cannot be used.
+    """
+    change_document(store, _let_in_key(apply_key), lambda standing: standing or what)
+
+
+def was_let_in(store: Store, apply_key: str, what: Document) -> bool:
+    """Whether exactly that was let in before; blocks.
+
+    Raises:
+        StoreError: the store cannot be used.
+    """
+    found = read_document(store, _let_in_key(apply_key))
+    return found is not None and found[0] == what
+
+
 def answer_now(
     decision: Decision, by: str, reason: str = "", clock: Callable[[], float] = time.time
 ) -> Answer:
     """An answer as somebody gives it now."""
     return Answer(decision, by, clock(), reason)
+
+
+def _let_in_key(apply_key: str) -> str:
+    return f"{LET_IN_PREFIX}{apply_key}{_SUFFIX}"
 
 
 def _key(plan_key: str) -> str:

@@ -15,10 +15,12 @@ from temporalio import activity
 from activities.heartbeats import heartbeating
 from activities.terraform.plan_store import load_view
 from activities.workplace import Workplace
+from contracts.actions import StepInput
 from contracts.deploys import ApplyInput
 from contracts.errors import Denied, Draining, StalePlan
 from stacks.policy import Policy, PolicyError
-from store.customer import Answer, Question, ask
+from store.customer import Answer, Question, ask, note_let_in, was_let_in
+from store.interface import Store
 from store.journal import Journal
 
 LOOK_AGAIN_SECONDS: Final = 1.0
@@ -26,6 +28,34 @@ LOOK_AGAIN_SECONDS: Final = 1.0
 
 LOOK_AGAIN_FAR_SECONDS: Final = 5.0
 """In a bucket it is a request."""
+
+
+def has_begun(store: Store, input: ApplyInput | StepInput) -> bool:
+    """Whether an operation was allowed to begin, and did: then it goes on, whatever the policy says
+    by now. Its key alone proves nothing of an apply, since the vendor chooses it. Blocks.
+
+    Raises:
+        StoreError: the store cannot be used.
+    """
+    entry = Journal(store).entry(input.key)
+    if entry is None or entry.outcome is not None:
+        # What is done is not done again: its outcome is all that there is.
+        return entry is not None
+    if isinstance(input, ApplyInput):
+        return bool(entry.runs) and was_let_in(store, input.key, _identity(input))
+    # A step that was lost is not run again.
+    return bool(entry.runs)
+
+
+def _identity(input: ApplyInput) -> dict[str, object]:
+    return {
+        "plan_key": input.plan_key,
+        "digest": input.digest,
+        "component": input.component,
+        "teardown": input.teardown,
+        "app": input.app,
+        "release": input.release,
+    }
 
 
 class Gate:
@@ -50,13 +80,15 @@ class Gate:
             StalePlan: the store has no such plan.
             StoreError: the store cannot be used.
         """
-        if await asyncio.to_thread(self._has_begun, input):
+        store = self._workplace.store
+        if await asyncio.to_thread(has_begun, store, input):
             return None
         async with heartbeating() as say:
             told = ""
             while True:
                 waits, why = await asyncio.to_thread(self._look, input)
                 if not waits:
+                    await asyncio.to_thread(note_let_in, store, input.key, _identity(input))
                     return why
                 if waits != told:
                     say(told := waits)
@@ -68,10 +100,6 @@ class Gate:
         except TimeoutError:
             return
         raise Draining(f"The worker leaves; the next attempt {waits}.")
-
-    def _has_begun(self, input: ApplyInput) -> bool:
-        entry = Journal(self._workplace.store).entry(input.key)
-        return entry is not None and (entry.outcome is not None or bool(entry.runs))
 
     def _look(self, input: ApplyInput) -> tuple[str, str | None]:
         """What the apply waits for, in words; empty if for nothing, and then who let it in."""

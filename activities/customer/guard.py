@@ -13,7 +13,7 @@ from typing import Any, Final
 from temporalio import activity
 
 from activities.customer import telling
-from activities.customer.gate import Gate
+from activities.customer.gate import Gate, has_begun
 from activities.customer.kinds import operation_of
 from activities.customer.telling import Told, outcome_of, tell
 from activities.customer.worker_journal import FOLDER, WorkerJournal, keep_head, kept_head
@@ -105,7 +105,10 @@ class CustomersGuard:
                 policy = self._workplace.rules.binding()
                 self._require(policy, operation, input)
         except PolicyDenied as refusal:
-            return _Verdict(operation, policy.digest, refusal)
+            goes_on = isinstance(input, ApplyInput | StepInput) and has_begun(
+                self._workplace.store, input
+            )
+            return _Verdict(operation, policy.digest, None if goes_on else refusal)
         return _Verdict(operation, policy.digest)
 
     def _require(self, policy: Policy, operation: Operation, input: Any) -> None:

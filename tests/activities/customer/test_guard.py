@@ -311,11 +311,32 @@ async def test_an_approval_is_of_one_plan_alone(site: Site) -> None:
 
 
 async def test_an_apply_that_has_begun_is_not_stopped_half_way(site: Site) -> None:
-    site.policy('approval = "both"\n[[hours]]\nfrom = "22:00"\nto = "23:00"')
-    journal = Journal(site.store)
-    journal.begin("run-1/net/apply/2", site.workplace.operations.machine)
-    journal.begin_run("run-1/net/apply/2", "apply", site.workplace.operations.machine)
+    """Neither by hours and approvals that came later, nor where it is forbidden by now."""
     assert await site.run(deploys.TERRAFORM_APPLY.name, apply_input()) == "done"
+    journal, machine = Journal(site.store), site.workplace.operations.machine
+    journal.begin("run-1/net/apply/2", machine)
+    journal.begin_run("run-1/net/apply/2", "apply", machine)
+    later = ('approval = "both"\n[[hours]]\nfrom = "22:00"\nto = "23:00"', "operations = []", "x")
+    for text in later:
+        site.policy(text)
+        assert await site.run(deploys.TERRAFORM_APPLY.name, apply_input()) == "done"
+    # The vendor chooses keys: what is done under this one is another thing.
+    for other in ({"plan_key": "run-1/net/plan/9"}, {"digest": OTHER}, {"teardown": True}):
+        strange = apply_input().model_copy(update=other)
+        with pytest.raises(PolicyDenied):
+            await site.run(deploys.TERRAFORM_APPLY.name, strange)
+    journal.record_result("run-1/net/apply/2", {})
+    assert await site.run(deploys.TERRAFORM_APPLY.name, apply_input()) == "done"
+
+
+async def test_a_step_that_runs_is_not_lost_by_a_new_policy(site: Site) -> None:
+    journal, machine = Journal(site.store), site.workplace.operations.machine
+    journal.begin("run-1/health/step/1", machine)
+    site.policy("operations = []")
+    with pytest.raises(PolicyDenied):
+        await site.run(actions.STEP.name, step_input())
+    journal.begin_run("run-1/health/step/1", "step", machine)
+    assert await site.run(actions.STEP.name, step_input()) == "done"
 
 
 async def test_nothing_waits_for_a_run_that_was_cancelled_or_lost_its_turn(site: Site) -> None:
