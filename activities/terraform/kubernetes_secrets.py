@@ -9,8 +9,6 @@ import base64
 import binascii
 from collections.abc import Iterable, Mapping
 
-import yaml
-
 from activities.terraform.typed_values import plain
 
 _CONTENTS = ("data", "stringData", "string_data", "binaryData", "binary_data")
@@ -57,6 +55,9 @@ def _decoded(text: str) -> Iterable[str]:
 
 def _documents(text: str) -> list[object]:
     """What the text is the YAML of, JSON among it; nothing if it is something else."""
+    # Not at the top: a worker stands idle for weeks, and most plans have no such text.
+    import yaml  # noqa: PLC0415
+
     try:
         found = list(yaml.safe_load_all(text))
     except (yaml.YAMLError, ValueError, RecursionError):
