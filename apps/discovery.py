@@ -14,6 +14,9 @@ _CLOSE_FOLDERS = {
 }  # fmt: skip
 
 
+_OF_OTHER_TOOLS = frozenset({"Cargo", "mise", "pyproject", "taplo"})
+
+
 @dataclass(frozen=True)
 class TomlFile:
     """A TOML file that is not empty."""
@@ -84,15 +87,15 @@ def _tell_of_misplaced(
 
 def _tell_of_unknown(folder: Folder, findings: Findings) -> None:
     for file in sorted(folder.files):
-        if "/" in file or not file.endswith(".toml"):
+        if "/" in file or not file.endswith(".toml") or file.startswith("."):
             continue
         name = file.removesuffix(".toml")
-        if name.startswith("nuon."):
+        if name == "nuon" or name.startswith("nuon."):
             findings.error(
                 file, "", "is the old form of one file, which is not supported; write a folder: "
                 "metadata.toml, inputs.toml, components/<name>.toml, …",
             )  # fmt: skip
-        elif name not in KINDS:
+        elif name not in KINDS and name not in _OF_OTHER_TOOLS:
             meant = nearest(name, KINDS)
             hint = f"; did you mean `{meant}`?" if meant else ""
             findings.warning(file, "", f"is no file of the format, it has no effect{hint}")

@@ -1,26 +1,28 @@
 """Which environment variables an app config may set, for a component's tool or an action's step.
 
 Some names decide how the tool works rather than what it works on: with `TF_WORKSPACE`, for example,
-Terraform would keep its state outside the install's store. The loader refuses them, and so does the
-worker: what it gets was built by any version.
+Terraform would keep its state outside the install's store. A script is the vendor's own, and has
+what its step says, except where that would lose what it did. The loader refuses the rest, and so
+does the worker: what it gets was built by any version.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 _FREE_PREFIX = "TF_VAR_"
-_REFUSED_PREFIXES = ("TF_", "LD_", "DYLD_")
-_REFUSED = frozenset({
+_LOADER_PREFIXES = ("LD_", "DYLD_")
+_REFUSED_PREFIXES = ("TF_", *_LOADER_PREFIXES)
+_REFUSED_TO_SCRIPTS = frozenset({"NUON_ACTIONS_ROOT", "NUON_ACTIONS_OUTPUT_FILEPATH"})
+_REFUSED = _REFUSED_TO_SCRIPTS | {
     "PATH", "HOME", "TERRAFORM_CONFIG", "CHECKPOINT_DISABLE",
     "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE",
     "NUON_ORG_ID", "NUON_APP_ID", "NUON_INSTALL_ID", "TRIGGER_TYPE",
-    "NUON_ACTIONS_ROOT", "NUON_ACTIONS_OUTPUT_FILEPATH",
-})  # fmt: skip
+}  # fmt: skip
 
 
 def environment_problem(name: str) -> str | None:
-    """Why the variable cannot be set, and what to do instead; None if it can."""
-    if not name or "=" in name or "\0" in name:
-        return "is no name of an environment variable"
+    """Why a tool's variable cannot be set, and what to do instead; None if it can."""
+    if _is_no_name(name):
+        return _NO_NAME
     if name.startswith(_FREE_PREFIX):
         return None
     # Proxies are read in lower case too.
@@ -30,7 +32,25 @@ def environment_problem(name: str) -> str | None:
     return None
 
 
-def environment_problems(names: Iterable[str]) -> list[str]:
+def script_variable_problem(name: str) -> str | None:
+    """The same for a variable of a script."""
+    if _is_no_name(name):
+        return _NO_NAME
+    if name in _REFUSED_TO_SCRIPTS or name.startswith(_LOADER_PREFIXES):
+        return "is set by the worker alone; remove it, or use another name"
+    return None
+
+
+def environment_problems(
+    names: Iterable[str], problem_of: Callable[[str], str | None] = environment_problem
+) -> list[str]:
     """The same for many: a sentence for each that cannot be set."""
-    found = ((name, environment_problem(name)) for name in names)
+    found = ((name, problem_of(name)) for name in names)
     return [f"env_vars.{name} {problem}" for name, problem in found if problem]
+
+
+_NO_NAME = "is no name of an environment variable"
+
+
+def _is_no_name(name: str) -> bool:
+    return not name or "=" in name or "\0" in name

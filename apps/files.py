@@ -1,11 +1,15 @@
 """Reads a config's folder without leaving it: no links, no devices, nothing without a limit."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 MAX_FILES = 10_000
+MAX_DEPTH = 50
 MAX_TOML_BYTES = 1024 * 1024
 MAX_CONTENT_BYTES = 4 * 1024 * 1024
 
@@ -40,6 +44,8 @@ class Folder:
         self.refused: list[FileRefused] = []
         self.files: set[str] = set()
         self.folders: set[str] = set()
+        self._count = 0
+        self._by_any_case: dict[str, str] = {}
         self._toml_bytes = 0
         self._content_bytes = 0
         if not root.is_dir():
@@ -119,8 +125,11 @@ class Folder:
             folder = waiting.pop()
             for entry in self._entries(folder):
                 path = f"{folder}/{entry.name}" if folder else entry.name
+                self._count_one()
                 if not _is_utf8(entry.name):
                     self._refuse(path, "has a name that is not UTF-8")
+                elif path.count("/") >= MAX_DEPTH:
+                    self._refuse(path, f"lies more than {MAX_DEPTH} folders deep")
                 elif entry.is_symlink():
                     self._refuse(path, "is a symbolic link; links are not followed: copy the file")
                 elif entry.is_dir(follow_symlinks=False):
@@ -132,16 +141,30 @@ class Folder:
                 else:
                     self._refuse(path, "is neither a file nor a folder; remove it")
 
-    def _entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
+    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+        """What lies in a folder, in order of its name; nothing if it cannot be listed."""
         try:
-            with os.scandir(self.root / folder) as entries:
-                yield from entries
+            with opened_below(self.root, folder, _FOLDER) as found, os.scandir(found) as entries:
+                # One more than there may be is enough to know that there are too many.
+                return sorted(islice(entries, MAX_FILES + 1), key=lambda entry: entry.name)
         except OSError as error:
-            raise FileRefused(folder or ".", f"cannot be listed: {error.strerror}") from None
+            if not folder:
+                raise FileRefused(".", f"cannot be listed: {error.strerror}") from None
+            self._refuse(folder, f"cannot be listed: {error.strerror}")
+            return []
 
     def _add(self, path: str, to: set[str]) -> None:
+        twin = self._by_any_case.setdefault(path.casefold(), path)
+        if twin != path:
+            self._refuse(
+                path, f"differs from `{twin}` in case alone, and many systems cannot hold both; "
+                "rename one of them",
+            )  # fmt: skip
         to.add(path)
-        if len(self.files) + len(self.folders) > MAX_FILES:
+
+    def _count_one(self) -> None:
+        self._count += 1
+        if self._count > MAX_FILES:
             raise FileRefused(
                 ".", f"has more than {MAX_FILES} files; an app config is a folder of its own"
             )
@@ -151,17 +174,52 @@ class Folder:
         self.refused.append(FileRefused(shown, message))
 
     def _read(self, file: str, limit_bytes: int) -> bytes:
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         try:
-            with os.fdopen(os.open(self.root / file, flags), "rb") as opened:
-                if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-                    raise FileRefused(file, "is no longer a regular file")
-                data = opened.read(limit_bytes + 1)
+            data = read_below(self.root, file, limit_bytes + 1)
         except OSError as error:
             raise FileRefused(file, f"cannot be read: {error.strerror}") from None
         if len(data) > limit_bytes:
             raise FileRefused(file, f"is larger than {limit_bytes // 1024} KiB")
         return data
+
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW
+
+
+def read_below(root: Path, file: str, most_bytes: int) -> bytes:
+    """The first bytes of a regular file below `root`, without following a link below it.
+
+    What was listed may have become something else since; then it is not read.
+
+    Raises:
+        OSError: it is no regular file, cannot be read, or a part of its path is a link.
+    """
+    with opened_below(root, file, _FILE) as descriptor:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "Is no longer a regular file")
+        with os.fdopen(descriptor, "rb", closefd=False) as opened:
+            return opened.read(most_bytes)
+
+
+@contextmanager
+def opened_below(root: Path, path: str, flags: int) -> Iterator[int]:
+    """Opens what lies below `root`, and follows no link on the way from there.
+
+    Raises:
+        OSError: it cannot be opened, or a part of its path is a link.
+    """
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        parts = PurePosixPath(path).parts
+        for place, part in enumerate(parts):
+            how = flags if place == len(parts) - 1 else _FOLDER
+            below = os.open(part, how, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _is_utf8(name: str) -> bool:

@@ -17,10 +17,7 @@ from apps.findings import Findings, TooManyProblems
 from apps.paths import Parsed, ReadsOf
 from apps.problems import ConfigErrors, Problem
 from apps.reading import read_entities
-from apps.unsupported import missing_in
-
-Place = tuple[str, str]
-"""A file, and the path of a key in it."""
+from apps.unsupported import Stage, missing_in
 
 __all__ = ["CheckedApp", "ConfigErrors", "LoadedApp", "Problem", "check", "load"]
 
@@ -79,7 +76,7 @@ def check(folder: Path, fetched: Fetched | None = None) -> CheckedApp:
     except FileRefused as error:
         return CheckedApp(None, [Problem(error.file, "", error.message)], 0)
     entities: Entities | None = None
-    refused: set[Place] = set()
+    refused: set[str] = set()
     missing: list[Wanted] = []
     with suppress(TooManyProblems):
         for left_out in opened.refused:
@@ -101,31 +98,38 @@ def check(folder: Path, fetched: Fetched | None = None) -> CheckedApp:
         config,
         warnings=[one for one in problems if one.severity == "warning"],
         notes=notes,
-        unbuildable=[one for one in notes if (one.file, one.key) in refused],
+        unbuildable=[one for one in notes if one.message in refused],
         plane=plane_config(entities),
         wanted=missing,
     )
     return CheckedApp(app, problems, len(opened.files))
 
 
-def _tell_what_is_missing(entities: Entities, reads_of: ReadsOf, findings: Findings) -> set[Place]:
-    """Adds a note for everything that is not there yet.
+def _tell_what_is_missing(entities: Entities, reads_of: ReadsOf, findings: Findings) -> set[str]:
+    """Adds a note for each thing that is not there yet, where it is first met.
 
     Returns:
-        The places for whose sake a build refuses the config.
+        The notes for whose sake a build refuses the config.
     """
-    refused: set[Place] = set()
-    told: set[str] = set()
+    places: dict[str, list[tuple[str, str]]] = {}
+    stages: dict[str, Stage] = {}
     for located in entities.all():
         for missing in missing_in(located.model, reads_of):
-            if missing.once and missing.message in told:
-                continue
-            told.add(missing.message)
-            key = located.joined(missing.key)
-            findings.note(located.file, key, missing.message)
-            if missing.refused_at == "build":
-                refused.add((located.file, key))
+            places.setdefault(missing.message, []).append(
+                (located.file, located.joined(missing.key))
+            )
+            stages[missing.message] = missing.refused_at
+    refused: set[str] = set()
+    for message, (first, *more) in places.items():
+        told = f"{message} ({_more_places(len(more))})" if more else message
+        findings.note(*first, told)
+        if stages[message] == "build":
+            refused.add(told)
     return refused
+
+
+def _more_places(count: int) -> str:
+    return f"and in {count} more place{'' if count == 1 else 's'}"
 
 
 def _text(folder: Folder, file: str) -> str | None:

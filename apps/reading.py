@@ -1,6 +1,8 @@
 """Reads the tables of every kind into models, with a problem for each thing that does not fit."""
 
+from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -13,7 +15,7 @@ from apps.config.plane import Branch, EventRule, InstallConfig
 from apps.config.policies import Policy
 from apps.config.roles import NamedPolicy, Role
 from apps.config.shape import Slot, inner_tables, shape
-from apps.config.sources import Source
+from apps.config.sources import Source, is_reference
 from apps.config.terraform import Sandbox
 from apps.contents import Contents
 from apps.discovery import Kinds, TomlFile
@@ -66,6 +68,8 @@ class _Reader:
         self._findings = findings
         self._contents = Contents(folder, findings, fetched)
         self._entities = Entities()
+        self._unnamed: Counter[str] = Counter()
+        """How many policies without a name have been named so."""
 
     def read(self, kinds: Kinds) -> Entities:
         for kind in kinds.unread:
@@ -165,8 +169,10 @@ class _Reader:
             table["type"] = "container_image"
         if written.kind == "break_glass":
             table["type"] = "break_glass"
-        if model is Policy and not table.get("name"):
-            table["name"] = _policy_name(written)
+        if model is Policy and "name" not in table:
+            table["name"] = self._policy_name(written)
+        if model is InstallConfig and isinstance(table.get("inputs"), dict):
+            table["inputs"] = [table["inputs"]]
         if model is HelmChart:
             for _, values in inner_tables(table.get("values_file"), keys["values_file"], ""):
                 _take_path_as_contents(values)
@@ -174,6 +180,14 @@ class _Reader:
             for _, step in inner_tables(table.get("steps"), keys["steps"], ""):
                 _take_newer_words(step)
         self._prepare_sources(model, written.file, table, written.at)
+
+    def _policy_name(self, written: _Written) -> str:
+        """A name for a policy that says none: that of its contents' file, or of its own."""
+        contents = written.table.get("contents")
+        file = contents if isinstance(contents, str) and is_reference(contents) else written.file
+        name = PurePosixPath(file).stem
+        self._unnamed[name] += 1
+        return name if self._unnamed[name] == 1 else f"{name}-{self._unnamed[name]}"
 
     def _prepare_sources(self, model: type[Model], file: str, table: Table, at: str) -> None:
         for key, slot in shape(model).items():
@@ -194,12 +208,16 @@ class _Reader:
         if path is None:
             problem = f"{shown(directory)} must be a folder within the config's folder"
         elif path not in self._folder.folders:
-            known = {name.rpartition("/")[0] for name in self._folder.files} - {""}
-            problem = f"{shown(directory)} is no folder of the config{did_you_mean(path, known)}"
+            hint = did_you_mean(path, self._folders_with_files)
+            problem = f"{shown(directory)} is no folder of the config{hint}"
         else:
             source["directory"] = path
             return
         self._findings.error(file, below(at, "directory"), problem)
+
+    @cached_property
+    def _folders_with_files(self) -> frozenset[str]:
+        return frozenset(name.rpartition("/")[0] for name in self._folder.files) - {""}
 
     def _note_names(self, model: type[Model], table: Table) -> None:
         what = _NAMED.get(model)
@@ -227,15 +245,6 @@ def _say_types(table: Table) -> None:
         kind = key.removesuffix("_role")
         if isinstance(role, dict) and kind != key:
             role["type"] = kind
-
-
-def _policy_name(written: _Written) -> str:
-    """The name of a policy that says none: that of its contents' file, or of its own."""
-    contents = written.table.get("contents")
-    if isinstance(contents, str) and contents.startswith("./") and "\n" not in contents:
-        return PurePosixPath(contents).stem
-    own = PurePosixPath(written.file).stem
-    return f"{own}-{''.join(filter(str.isdigit, written.at))}" if written.at else own
 
 
 def _take_path_as_contents(values: Table) -> None:

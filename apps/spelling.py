@@ -4,8 +4,8 @@ import difflib
 import re
 from collections.abc import Collection
 
-_MOST_NAMES = 1000
-_LONGEST = 128
+_MOST_NAMES = 300
+_LONGEST = 64
 """Among more names, or for longer ones, nothing is looked for: a config of any size and content
 must be told of in seconds."""
 

@@ -27,10 +27,31 @@ _TYPES = {
 }
 
 
+_MAX_DEPTH = 64
+_MAX_VALUES = 50_000
+_LONG_KEY = re.compile(
+    r"""(?<![A-Za-z0-9_-])"""
+    r"""(?:(?>[A-Za-z0-9_-]++|"(?>[^"\\\n]++|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){16}"""
+)
+"""Something with so many dots: the parser's time grows with their square."""
+
+
 def parse_toml(file: str, text: str, findings: Findings) -> Table | None:
-    """The file's table; None, with a problem, if it is not TOML."""
+    """The file's table; None, with a problem, if it is not TOML, or nested beyond reason."""
+    long_key = _LONG_KEY.search(text)
+    if long_key:
+        line = text.count("\n", 0, long_key.start()) + 1
+        findings.error(file, "", "has a key of more than 16 parts", line)
+        return None
+    if text.count(",") > 3 * _MAX_VALUES:
+        findings.error(file, "", f"has more than {_MAX_VALUES} values")
+        return None
     try:
-        return tomllib.loads(text)
+        table = tomllib.loads(text)
+        problem = _size_problem(table)
+        if problem is None:
+            return table
+        findings.error(file, "", problem)
     except RecursionError:
         findings.error(file, "", "is nested too deeply")
     except ValueError as error:
@@ -39,6 +60,24 @@ def parse_toml(file: str, text: str, findings: Findings) -> Table | None:
         message = str(error).split(" (at ")[0]
         findings.error(file, "", f"is not valid TOML: {message}", line)
     return None
+
+
+def _size_problem(table: Table) -> str | None:
+    """Why what the file holds is beyond what anybody writes, or None."""
+    level: list[Any] = [table]
+    count = 0
+    for _ in range(_MAX_DEPTH):
+        level = [item for one in level if isinstance(one, dict | list) for item in _inner(one)]
+        count += len(level)
+        if count > _MAX_VALUES:
+            return f"has more than {_MAX_VALUES} values"
+        if not level:
+            return None
+    return f"is nested more than {_MAX_DEPTH} levels deep"
+
+
+def _inner(value: Any) -> Collection[Any]:
+    return value.values() if isinstance(value, dict) else value
 
 
 def check_keys(

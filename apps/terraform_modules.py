@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from apps.files import read_below
+
 MAX_MODULE_FILE_BYTES = 1024 * 1024
 
 
@@ -119,8 +121,7 @@ def _hcl(text: str) -> object:
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as opened:
-            data = opened.read(MAX_MODULE_FILE_BYTES + 1)
+        data = read_below(path.parent, path.name, MAX_MODULE_FILE_BYTES + 1)
     except OSError as error:
         raise ModuleError(path.name, f"cannot be read: {error.strerror}") from None
     if len(data) > MAX_MODULE_FILE_BYTES:

@@ -39,8 +39,6 @@ class Missing:
     refused_at: Stage
     alone: bool = False
     """It is all that there is to tell of the entity."""
-    once: bool = False
-    """It is the same for all entities of the kind."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ def _in_tables(model: Model) -> Iterator[Missing]:
     for base in type(model).__mro__:
         for one in _ENTITIES.get(base, ()):
             if one.when(model):
-                yield Missing(one.key, one.message(model), one.refused_at, one.alone, one.once)
+                yield Missing(one.key, one.message(model), one.refused_at, one.alone)
     for name, slot in shape(type(model)).items():
         value = getattr(model, name)
         if slot.inner is not None:
@@ -132,7 +130,6 @@ class _Gap:
     refused_at: Stage
     when: Callable[[Any], bool] = lambda _: True
     alone: bool = False
-    once: bool = False
 
 
 def _says(text: str) -> Callable[[Any], str]:
@@ -144,7 +141,7 @@ def _key(key: str, what: str, refused_at: Stage, when: Callable[[Any], bool] = b
 
 
 def _whole(what: str, refused_at: Stage = "never") -> tuple[_Gap]:
-    return (_Gap("", _says(what), refused_at, alone=True, once=True),)
+    return (_Gap("", _says(what), refused_at, alone=True),)
 
 
 _ENTITIES: Final[dict[type[Model], Iterable[_Gap]]] = {

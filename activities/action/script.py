@@ -13,7 +13,7 @@ from activities.operations.spec import Command
 from activities.tool_environment import defaults, passed_on
 from activities.workplace import Workplace
 from apps.config import ActionStep, AppConfig
-from apps.environment import environment_problems
+from apps.environment import environment_problems, script_variable_problem
 from apps.input_values import InputErrors
 from apps.templates import TemplateError, parse
 from apps.templates.printing import go_text
@@ -63,13 +63,13 @@ def prepare_script(
     outputs.touch(mode=0o600)
     environment = {
         **defaults(),
-        **rendered,
         **passed_on(),
         "HOME": str(root),
         "NUON_ORG_ID": workplace.org,
         "NUON_APP_ID": input.app,
         "NUON_INSTALL_ID": input.install,
         "TRIGGER_TYPE": input.trigger,
+        **rendered,
         "NUON_ACTIONS_ROOT": str(root),
         "NUON_ACTIONS_OUTPUT_FILEPATH": str(outputs),
     }
@@ -97,7 +97,7 @@ def _argv(step: ActionStep, path: Path) -> list[str]:
 def _environment(
     workplace: Workplace, config: AppConfig, step: ActionStep, input: StepInput
 ) -> tuple[Mapping[str, str], Mask]:
-    refused = environment_problems(step.env_vars)
+    refused = environment_problems(step.env_vars, script_variable_problem)
     if refused:
         raise BadConfig(f"{input.action}, step {step.name!r}: {'; '.join(refused)}.")
     try:

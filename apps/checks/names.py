@@ -151,6 +151,8 @@ class _Check:
                         problem = type_problem(declared.type, text) if text else None
                         if problem:
                             self._findings.error(install.file, key, problem)
+            if install.model.app_branch is not None and self._entities.names["branch"].known:
+                self._refer(install, "app_branch", install.model.app_branch, "branch")
             for key in ("components", "component_toggles"):
                 for name in getattr(install.model, key):
                     self._refer(install, below(key, name), name, "component")
@@ -158,7 +160,9 @@ class _Check:
             names = branch.model.post_deploy_runbooks
             self._refer_each(branch, "post_deploy_runbooks", names, "runbook")
         for rule in self._entities.of(EventRule):
-            self._refer(rule, below("target", "app_branch"), rule.model.target.app_branch, "branch")
+            app_branch = rule.model.target.app_branch
+            if app_branch is not None:
+                self._refer(rule, below("target", "app_branch"), app_branch, "branch")
 
     def _standard_roles(self) -> None:
         roles = self._entities.of(Role, "permissions")

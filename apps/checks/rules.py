@@ -29,7 +29,7 @@ from apps.config.shape import inner_tables, shape
 from apps.config.sources import Source, is_remote
 from apps.config.terraform import PulumiProgram, SandboxFields, TerraformModule
 from apps.cron import cron_problem
-from apps.environment import environment_problem
+from apps.environment import environment_problem, script_variable_problem
 from apps.keys import below
 from apps.triggers import trigger_problems
 
@@ -90,7 +90,7 @@ def _one_source(model: Any, *more: str, or_none: bool = False) -> Iterator[Told]
 def _terraform(module: TerraformModule) -> Iterator[Told]:
     yield from _one_source(module)
     yield from _schedule(module)
-    yield from _environment(module.env_vars)
+    yield from _environment(module.env_vars, environment_problem)
 
 
 @_rule(PulumiProgram)
@@ -192,7 +192,8 @@ def _secret(secret: Secret) -> Iterator[Told]:
     if secret.required and secret.default:
         yield Told("default", "excludes `required`; keep only one of the two")
     for key in ("kubernetes_secret_namespace", "kubernetes_secret_name"):
-        if secret.kubernetes_sync and not getattr(secret, key):
+        is_synced = secret.kubernetes_sync and not secret.kubernetes_sync_targets
+        if is_synced and not getattr(secret, key):
             yield Told(key, "is required for `kubernetes_sync`")
 
 
@@ -301,7 +302,7 @@ def _step(step: ActionStep) -> Iterator[Told]:
     if problem:
         yield Told("", problem)
     yield from _one_source(step, or_none=True)
-    yield from _environment(step.env_vars)
+    yield from _environment(step.env_vars, script_variable_problem)
 
 
 @_rule(Action)
@@ -335,7 +336,7 @@ def _runbook_step(step: RunbookStep) -> Iterator[Told]:
         problem = exactly_one({key: getattr(step, key) is not None for key in keys})
         if problem:
             yield Told("", problem)
-    yield from _environment(step.env_vars)
+    yield from _environment(step.env_vars, script_variable_problem)
 
 
 @_rule(InstallConfig)
@@ -390,8 +391,10 @@ def _schedule(model: Any) -> Iterator[Told]:
         yield Told("drift_schedule", problem)
 
 
-def _environment(variables: dict[str, str]) -> Iterator[Told]:
+def _environment(
+    variables: dict[str, str], problem_of: Callable[[str], str | None]
+) -> Iterator[Told]:
     for name in variables:
-        problem = environment_problem(name)
+        problem = problem_of(name)
         if problem:
             yield Told(below("env_vars", name), problem)

@@ -1,10 +1,10 @@
 """What each install is given: inputs in groups, and secrets."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from apps.config.base import Model, TemplateText, TopLevelName
+from apps.config.base import Model, TemplateName, TemplateText, Text, TopLevelName
 
 InputType = Literal["string", "number", "bool", "json", "list", "yaml", "hcl"]
 
@@ -34,6 +34,14 @@ class Input(Model):
     """Known for the sake of existing configs; it has no effect."""
 
 
+class SyncTarget(Model):
+    """A key of secrets in the cluster that a secret is brought to."""
+
+    namespaces: Annotated[list[TemplateText], Field(min_length=1)]
+    name: TemplateName
+    key: Text
+
+
 class Secret(Model):
     """A value that only the customer's side knows."""
 
@@ -51,5 +59,7 @@ class Secret(Model):
     """It is brought to the cluster, as the key `value` of a secret there."""
     kubernetes_secret_namespace: TemplateText | None = None
     kubernetes_secret_name: TemplateText | None = None
+    kubernetes_sync_targets: list[SyncTarget] = Field(default_factory=list)
+    """Every place in the cluster, where there is more than one or the key is not `value`."""
     user_configurable: bool = False
     """The customer sets it, as a parameter of the stack."""

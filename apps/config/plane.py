@@ -5,9 +5,9 @@ None of it is part of a release: a customer's worker must not see who the other 
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, StringConstraints
+from pydantic import Field, JsonValue
 
-from apps.config.base import Labels, Model, Name, Text
+from apps.config.base import Labels, Model, Text, Title
 from apps.config.metadata import NestedStack
 from apps.config.sources import Source
 
@@ -49,7 +49,10 @@ class ComponentOverrides(Model):
 class InstallConfig(Model):
     """An install as the vendor writes it down."""
 
-    name: Name
+    name: Title
+    """As people call it: `Customer B` is a name, too."""
+    app_branch: str | None = None
+    """The branch that it follows."""
     approval_option: Literal["approve-all", "auto", "prompt"] = "prompt"
     labels: Labels = Field(default_factory=dict)
     aws_account: AwsAccount | None = None
@@ -70,9 +73,14 @@ class InstallsLocation(Model):
 
 
 class BranchRun(Model):
-    """How a branch is run."""
+    """What of its repository runs a branch."""
 
     mode: str | None = None
+    """As in `push`, `manual`, `on_tag_prefix`, `on_github_label` or `all`."""
+    tag_prefix: str | None = None
+    """Of the mode that waits for a tag."""
+    github_label: str | None = None
+    """Of the mode that waits for a label on a pull request."""
 
 
 class InstallGroup(Model):
@@ -99,6 +107,8 @@ class BranchPreview(Model):
     label_selector: Labels = Field(default_factory=dict)
     set_statuses: bool | None = None
     comment: bool | None = None
+    ignore_drafts: bool | None = None
+    react: bool | None = None
 
 
 class Branch(Model):
@@ -119,17 +129,18 @@ class Branch(Model):
 class EventFilter(Model):
     """A value that an event must have."""
 
-    op: Literal["eq"] = "eq"
-    path: Annotated[str, StringConstraints(pattern=r"^/")]
+    op: str = "eq"
+    path: Text
     """A JSON pointer into the event."""
-    value: JsonValue
+    value: JsonValue = None
 
 
 class EventTarget(Model):
     """What an event starts."""
 
-    type: Literal["app_branch_run"]
-    app_branch: Text
+    type: Text
+    app_branch: str | None = None
+    """Of the type `app_branch_run`."""
 
 
 class EventRule(Model):

@@ -2,7 +2,11 @@
 
 import pytest
 
-from apps.environment import environment_problem, environment_problems
+from apps.environment import (
+    environment_problem,
+    environment_problems,
+    script_variable_problem,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +32,21 @@ def test_what_is_the_workers_may_not(name: str) -> None:
     assert environment_problems(["A", name]) == [f"env_vars.{name} {problem}"]
 
 
+@pytest.mark.parametrize("name", ["NUON_INSTALL_ID", "TRIGGER_TYPE", "PATH", "HOME", "TF_LOG"])
+def test_a_script_has_what_its_step_says(name: str) -> None:
+    assert script_variable_problem(name) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["NUON_ACTIONS_OUTPUT_FILEPATH", "NUON_ACTIONS_ROOT", "LD_PRELOAD"]
+)
+def test_a_script_does_not_lose_what_it_did(name: str) -> None:
+    problem = script_variable_problem(name)
+    assert problem == "is set by the worker alone; remove it, or use another name"
+    assert environment_problems([name], script_variable_problem) == [f"env_vars.{name} {problem}"]
+
+
 @pytest.mark.parametrize("name", ["", "A=B", "A\0B"])
 def test_what_is_no_name(name: str) -> None:
     assert environment_problem(name) == "is no name of an environment variable"
+    assert script_variable_problem(name) == "is no name of an environment variable"

@@ -109,6 +109,7 @@ user_configurable = true
 name = "key"
 description = "d"
 required = true
+kubernetes_sync_targets = [{ namespaces = ["a", "b"], name = "n", key = "k" }]
 """,
     "permissions.toml": ROLES + """
 [[custom_roles]]
@@ -307,7 +308,8 @@ skip_component_deploys = true
     "runbooks/update.md": "Now {{ .nuon.install.name }}\n",
     "kubernetes_contexts.toml": '[[kubernetes_context]]\nname = "east"\ncomponent = "db"\n',
     "installs/acme.toml": """
-name = "acme"
+name = "Acme Inc."
+app_branch = "main"
 approval_option = "approve-all"
 labels = { tier = "one" }
 aws_account = { region = "us-east-1" }
@@ -321,8 +323,8 @@ vpc_nested_template_url = "https://example.com/other.yaml"
 name = "main"
 post_deploy_runbooks = ["update"]
 ignore_changes_regex = "^docs/"
-run = { mode = "apply" }
-preview = { mode = "plan-only", install_name = "acme" }
+run = { mode = "on_tag_prefix", tag_prefix = "release/", github_label = "go" }
+preview = { mode = "plan-only", install_name = "acme", ignore_drafts = true, react = true }
 [[install_groups]]
 name = "first"
 order = 1
@@ -379,7 +381,7 @@ def test_what_a_release_holds(loaded: LoadedApp) -> None:
     ]  # fmt: skip
     assert config.permissions.roles[0].permissions_boundary == "{}"
     assert [role.type for role in config.break_glass] == ["break_glass"]
-    assert [policy.name for policy in config.policies] == ["mine", "policies-2", "rules"]
+    assert [policy.name for policy in config.policies] == ["mine", "policies", "rules"]
     assert config.operation_roles is not None and len(config.operation_roles.rules) == 3
     assert [part.type for part in config.components] == [
         "docker_build", "helm_chart", "terraform_module", "container_image", "container_image",
@@ -402,7 +404,7 @@ def test_every_file_of_values_is_brought_in(loaded: LoadedApp) -> None:
 def test_what_is_the_control_planes_alone(loaded: LoadedApp) -> None:
     plane = loaded.plane
     assert plane.slack_webhook_url == "https://hooks.example.com/x"
-    assert [install.name for install in plane.installs] == ["acme"]
+    assert [install.name for install in plane.installs] == ["Acme Inc."]
     assert [branch.name for branch in plane.branches] == ["main"]
     assert plane.branches[0].public_repo == Source(repo="vendor/app", directory="x", branch="main")
     assert [rule.name for rule in plane.triggers] == ["released"]
@@ -416,7 +418,7 @@ def test_what_is_not_there_yet_is_told(loaded: LoadedApp) -> None:
     for note in (
         "components/chart.toml: type: loads; deploying helm_chart is not there yet",
         "sandbox.toml: type: loads; making a sandbox with Pulumi is not there yet",
-        "secrets.toml: secret[0]: loads; secrets are not there yet",
+        "secrets.toml: secret[0]: loads; secrets are not there yet (and in 1 more place)",
         "actions/check.toml: image: loads; running steps in an image is not there yet",
     ):
         assert note in notes

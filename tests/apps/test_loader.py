@@ -293,10 +293,12 @@ def test_the_old_form_is_refused(app: App) -> None:
 def test_variables_of_the_environment_that_are_the_workers_are_refused(app: App) -> None:
     env = '[env_vars]\nTF_WORKSPACE = "x"\nTF_VAR_size = "2"\nAWS_REGION = "r"\n'
     app.write("components/db.toml", DB + env)
-    app.write("actions/check.toml", ACTION + '[steps.env_vars]\nPATH = "/x"\nURL = "u"\n')
+    app.write(
+        "actions/check.toml", ACTION + '[steps.env_vars]\nNUON_ACTIONS_ROOT = "/x"\nURL = "u"\n'
+    )
     assert app.errors() == [
-        "actions/check.toml: steps[0].env_vars.PATH: is set by the worker alone; remove it, or use "
-        "another name",
+        "actions/check.toml: steps[0].env_vars.NUON_ACTIONS_ROOT: is set by the worker alone; "
+        "remove it, or use another name",
         "components/db.toml: env_vars.TF_WORKSPACE: is set by the worker alone (of TF_*, only "
         "TF_VAR_<variable>); remove it, or use another name",
     ]

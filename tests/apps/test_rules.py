@@ -114,7 +114,6 @@ MISTAKES = [
      "preview: needs exactly one of `install_id`, `install_name` and `label_selector`; none is se"),
     ("triggers.toml", 'app_branch = "main"', 'app_branch = "dev"',
      "rules[0].target.app_branch: there is no branch `dev`"),
-    ("triggers.toml", '"/action"', '"action"', "rules[0].filters[0].path: 'action' does not fit"),
     ("metadata.toml", "README.md", "READ.md", "readme: ./READ.md: is not in the config's root"),
 ]  # fmt: skip
 

@@ -14,7 +14,13 @@ async def test_its_own_variables_reach_the_script(tmp_path: Path) -> None:
     assert result.outputs.values == {"tz": "Asia/Tokyo lang=C", "install": "acme"}
 
 
-@pytest.mark.parametrize("name", ["PATH", "LD_PRELOAD", "TF_WORKSPACE", "NUON_INSTALL_ID"])
+async def test_what_its_step_says_comes_before_what_is_built_in(tmp_path: Path) -> None:
+    echo = f"echo install=$NUON_INSTALL_ID > {OUT}; echo home=$HOME >> {OUT}"
+    result = await Site(tmp_path, step("one", echo, NUON_INSTALL_ID="mine", HOME="/")).step(0)
+    assert result.outputs.values == {"install": "mine", "home": "/"}
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "NUON_ACTIONS_OUTPUT_FILEPATH"])
 async def test_the_workers_are_refused(tmp_path: Path, name: str) -> None:
     mark = tmp_path / "mark"
     site = Site(tmp_path, step("one", f": > {mark}", **{name: "/x"}))
