@@ -3,6 +3,8 @@
 from apps.templates.errors import FunctionError
 
 MAX_TEXT = 16 * 1024 * 1024
+MAX_WALKED = 1024 * 1024
+"""For what looks at each character by itself."""
 MAX_ITEMS = 1_000_000
 MAX_DEPTH = 100
 
@@ -15,6 +17,16 @@ def check_text(length: int) -> None:
     """
     if length > MAX_TEXT:
         raise FunctionError(f"the text would be longer than {MAX_TEXT} characters")
+
+
+def check_walked(length: int) -> None:
+    """Refuses texts that would take long to go through, character by character.
+
+    Raises:
+        FunctionError: it is longer than 1 MB.
+    """
+    if length > MAX_WALKED:
+        raise FunctionError(f"the text is longer than {MAX_WALKED} characters")
 
 
 def check_items(count: int) -> None:

@@ -3,6 +3,8 @@
 import math
 import re
 
+from apps.templates.limits import check_walked
+
 _REPR = re.compile(r"(\d+)(?:\.(\d+))?(?:e([+-]\d+))?")
 
 
@@ -84,6 +86,7 @@ def quoted(text: str, quote: str = '"', *, ascii_only: bool = False) -> str:
     if text.isprintable() and (text.isascii() or not ascii_only):
         inner = text.replace("\\", "\\\\").replace(quote, "\\" + quote)
         return f"{quote}{inner}{quote}"
+    check_walked(len(text))
     return quote + "".join(_escaped(char, quote, ascii_only) for char in text) + quote
 
 

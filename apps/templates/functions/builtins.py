@@ -6,7 +6,7 @@ from apps.templates.errors import FunctionError
 from apps.templates.functions.function import ANY, STRING, Function, typed
 from apps.templates.functions.printf import sprintf
 from apps.templates.go_types import StringMap, encoded, is_list, is_nil, items_of, type_of
-from apps.templates.limits import check_text
+from apps.templates.limits import check_text, check_walked
 from apps.templates.printing import printed
 
 
@@ -84,7 +84,7 @@ def _println(*values: object) -> str:
 
 
 def _evaluated(values: tuple[object, ...]) -> str:
-    return values[0] if len(values) == 1 and isinstance(values[0], str) else _print(*values)
+    return _print(*("<no value>" if value is None else value for value in values))
 
 
 def _checked(text: str) -> str:
@@ -106,7 +106,9 @@ def _html(*values: object) -> str:
 
 
 def _js(*values: object) -> str:
-    return _checked("".join(map(_js_char, _evaluated(values))))
+    text = _evaluated(values)
+    check_walked(len(text))
+    return _checked("".join(map(_js_char, text)))
 
 
 def _js_char(char: str) -> str:

@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from enum import Enum
 
-from apps.templates.functions.function import STRING, Function, typed
+from apps.templates.functions.function import WALKED, Function, typed
 from apps.templates.functions.strings import SPACE, lower_char, upper_char
 
 
@@ -176,7 +176,7 @@ def _while(text: str, at: int, holds: Callable[[str], bool]) -> int:
 
 
 FUNCTIONS: Mapping[str, Function] = {
-    "camelcase": typed(_camel_case, STRING),
-    "snakecase": typed(lambda text: _joined_lower(text, "_"), STRING),
-    "kebabcase": typed(lambda text: _joined_lower(text, "-"), STRING),
+    "camelcase": typed(_camel_case, WALKED),
+    "snakecase": typed(lambda text: _joined_lower(text, "_"), WALKED),
+    "kebabcase": typed(lambda text: _joined_lower(text, "-"), WALKED),
 }

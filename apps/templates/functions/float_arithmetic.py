@@ -33,7 +33,7 @@ def _folded(
     try:
         return float(result)
     except OverflowError:
-        return math.copysign(math.inf, result)
+        return math.inf if result > 0 else -math.inf
 
 
 def _divided(dividend: "Fraction", divisor: "Fraction") -> "Fraction":

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from apps.templates.errors import FunctionError
 from apps.templates.go_types import Int32, Int64, Map, StringMap, Uint64, type_of
+from apps.templates.limits import check_walked
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,16 @@ def _is_float(value: object) -> bool:
     return isinstance(value, float) or _is_int(value)
 
 
+def _is_walked(value: object) -> bool:
+    if isinstance(value, str):
+        check_walked(len(value))
+    return isinstance(value, str)
+
+
 ANY = Parameter("anything", lambda _: True, lambda: None)
 STRING = Parameter("a string", lambda value: isinstance(value, str))
+WALKED = Parameter("a string", _is_walked)
+"""A string that is looked at character by character."""
 INT = Parameter("an int", _is_int)
 FLOAT = Parameter("a float64", _is_float)
 BOOL = Parameter("a bool", lambda value: isinstance(value, bool))

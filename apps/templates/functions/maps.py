@@ -109,12 +109,10 @@ def _merged(
             into[key] = value
 
 
-def deep_copy(value: object) -> object:
-    """A copy that shares no list and no map with the value.
-
-    Raises:
-        FunctionError: the value is too large, or too deep.
-    """
+def _deep_copy(value: object) -> object:
+    """A copy that shares no list and no map with the value."""
+    if value is None:
+        raise FunctionError("nil cannot be copied")
     return _copied(value, Budget(), 0)
 
 
@@ -132,7 +130,7 @@ def _copied(value: object, budget: Budget, depth: int) -> object:
     return value
 
 
-_COPY = typed(deep_copy, ANY)
+_COPY = typed(_deep_copy, ANY)
 _MERGE = typed(_merge, MAP, rest=MAP)
 _MERGE_OVERWRITE = typed(_merge_overwrite, MAP, rest=MAP)
 

@@ -16,7 +16,7 @@ _WHOLE = re.compile(
     r"[+-]?(?:0[xX](?:_?[0-9a-fA-F])+|0[bB](?:_?[01])+|0[oO]?(?:_?[0-7])+|0|[1-9](?:_?[0-9])*)"
 )
 _FLOAT = re.compile(
-    r"[+-]?(?:(?:[0-9](?:_?[0-9])*)?(?:\.(?:[0-9](?:_?[0-9])*)?)?(?:[eE][+-]?[0-9]+)?"
+    r"[+-]?(?:(?:[0-9](?:_?[0-9])*)?(?:\.(?:[0-9](?:_?[0-9])*)?)?(?:[eE][+-]?[0-9](?:_?[0-9])*)?"
     r"|inf|infinity|nan)",
     re.IGNORECASE,
 )
@@ -76,7 +76,7 @@ def _parsed_float(text: str) -> float | None:
             return float.fromhex(text)
         except (ValueError, OverflowError):
             return None
-    if not _FLOAT.fullmatch(text) or "_" in text:
+    if not _FLOAT.fullmatch(text):
         return None
     try:
         value = float(text)

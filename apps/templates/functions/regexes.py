@@ -11,7 +11,7 @@ from apps.templates.limits import check_text
 
 MAX_SEARCHED = 256 * 1024
 """Bytes: what a match costs grows with the text behind it."""
-MAX_MATCHES = 100_000
+MAX_MATCHES = 20_000
 
 
 @lru_cache(maxsize=16)
@@ -144,13 +144,14 @@ def _replaced(pattern: str, data: bytes, pieces: list[_Piece]) -> str:
 
 
 def _filled(pieces: list[_Piece], match: Any) -> bytes:
+    # The names are bytes, as the expression is.
     groups = match.re.groupindex
     filled: list[bytes] = []
     for piece in pieces:
         if isinstance(piece, bytes):
             filled.append(piece)
             continue
-        number = groups.get(piece) if isinstance(piece, str) else piece
+        number = groups.get(encoded(piece)) if isinstance(piece, str) else piece
         if number is not None and number <= match.re.groups:
             filled.append(match.group(number) or b"")
     return b"".join(filled)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from apps.templates.errors import FunctionError
 from apps.templates.functions.function import ANY, INT, STRING, Function, typed
 from apps.templates.go_types import StringMap, Strings, decoded, encoded, is_list, items_of
-from apps.templates.limits import check_items, check_text
+from apps.templates.limits import check_items, check_text, check_walked
 from apps.templates.number_formats import quoted
 from apps.templates.printing import printed
 
@@ -14,11 +14,17 @@ SPACE = "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006
 
 
 def _upper(text: str) -> str:
-    return text.upper() if text.isascii() else "".join(map(upper_char, text))
+    if text.isascii():
+        return text.upper()
+    check_walked(len(text))
+    return "".join(map(upper_char, text))
 
 
 def _lower(text: str) -> str:
-    return text.lower() if text.isascii() else "".join(map(lower_char, text))
+    if text.isascii():
+        return text.lower()
+    check_walked(len(text))
+    return "".join(map(lower_char, text))
 
 
 def upper_char(char: str) -> str:

@@ -318,8 +318,10 @@ class _Reader:
         if name is None and offset:
             name = ""
         wall = (hour, found.get("minute", 0), found.get("second", 0))
-        return Time(datetime(year, month, day, *wall, tzinfo=zone), found.get("nanosecond", 0),
-                    None if name == "UTC" else name)  # fmt: skip
+        # An abbreviation says what the zone is called, not where the clock on the wall hangs.
+        at = datetime(year, month, day, *wall, tzinfo=UTC if self._offset is None else zone)
+        moment = _moment(lambda: at.astimezone(zone))
+        return Time(moment, found.get("nanosecond", 0), None if name == "UTC" else name)
 
     def _date(self) -> tuple[int, int]:
         found = self._found

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Mapping
 
-from apps.templates.functions.function import INT, STRING, Function, typed
+from apps.templates.functions.function import INT, STRING, WALKED, Function, typed
 from apps.templates.functions.strings import SPACE, lower_char, upper_char
 from apps.templates.go_types import decoded, encoded
 from apps.templates.limits import check_text
@@ -143,13 +143,13 @@ def _wrapped(text: str, width: int, separator: str, *, cut_long: bool) -> str:
 
 
 FUNCTIONS: Mapping[str, Function] = {
-    "title": typed(_title, STRING),
-    "untitle": typed(_untitle, STRING),
-    "swapcase": typed(_swap_case, STRING),
-    "initials": typed(_initials, STRING),
-    "nospace": typed(_no_space, STRING),
+    "title": typed(_title, WALKED),
+    "untitle": typed(_untitle, WALKED),
+    "swapcase": typed(_swap_case, WALKED),
+    "initials": typed(_initials, WALKED),
+    "nospace": typed(_no_space, WALKED),
     "abbrev": typed(_abbrev, INT, STRING),
     "abbrevboth": typed(_abbrev_both, INT, INT, STRING),
-    "wrap": typed(_wrap, INT, STRING),
-    "wrapWith": typed(_wrap_with, INT, STRING, STRING),
+    "wrap": typed(_wrap, INT, WALKED),
+    "wrapWith": typed(_wrap_with, INT, STRING, WALKED),
 }

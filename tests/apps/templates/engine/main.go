@@ -1,7 +1,8 @@
 // Renders templates with Go's own text/template and sprig: the results that ours must have.
 //
 // Reads lines {"name", "template", "data"} and writes, for each, {"name", "output"} or
-// {"name", "error"}.
+// {"name", "error"}. With the argument `functions` it writes the names of sprig's functions, one a
+// line.
 package main
 
 import (
@@ -31,6 +32,12 @@ type result struct {
 const maxLine = 64 * 1024 * 1024
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "functions" {
+		for name := range sprig.TxtFuncMap() {
+			fmt.Println(name)
+		}
+		return
+	}
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, maxLine)
 	out := bufio.NewWriter(os.Stdout)
