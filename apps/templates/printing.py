@@ -62,14 +62,14 @@ class Printer:
         Raises:
             FunctionError: it is too long, or too deep.
         """
-        if verb == "T":
+        if verb == "T" and value is not None:
             return self._string(type_of(value), "s")
         if verb == "p" and value is not None:
             if isinstance(value, Mapping | list | tuple | Opaque):
                 raise FunctionError("`%p` prints an address, which differs each time")
             return self._bad(value, verb)
         if value is None:
-            return self._padded("<nil>") if verb == "v" else self._bad(value, verb)
+            return self._padded("<nil>") if verb in "vT" else self._bad(value, verb)
         return self._value(value, verb, 0)
 
     def _value(self, value: object, verb: str, depth: int) -> str:  # noqa: PLR0911 - a table of types

@@ -52,7 +52,7 @@ def _parse(text: str) -> Map:
         authority, slash, path = rest[2:].partition("/")
         rest = slash + path
         user, at, host = authority.rpartition("@")
-        found["host"] = _host(host, scheme)
+        found["host"] = _host(host)
         found["hostname"] = _host_name(found["host"])
         found["userinfo"] = _user(user) if at else ""
     found["path"] = _unescaped(rest)
@@ -66,12 +66,11 @@ def _scheme(text: str) -> tuple[str, str]:
     return (found[1].lower(), text[found.end() :]) if found else ("", text)
 
 
-def _host(text: str, scheme: str) -> str:
+def _host(text: str) -> str:
     bracket = text.rfind("[")
     if bracket > 0:
         raise FunctionError("the URL's host has a `[` that does not begin it")
-    # In HTTP a host has no colon; elsewhere the last one begins the port.
-    port_at = text.find(":") if scheme in ("http", "https") else text.rfind(":")
+    port_at = text.rfind(":")
     if bracket == 0:
         close = text.rfind("]")
         if close < 0:
@@ -150,7 +149,7 @@ def _user_of(userinfo: str) -> tuple[str, bool]:
     authority = f"{rest}@host" if rest == userinfo else rest
     authority = authority.partition("/")[0]
     user, at, host = authority.rpartition("@")
-    _host(host, "proto")
+    _host(host)
     return (_user(user), True) if at else ("", False)
 
 
