@@ -13,6 +13,7 @@ import shutil
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -53,6 +54,7 @@ def areas() -> list[str]:
     return sorted(path.stem for path in CASES.glob("*.yaml"))
 
 
+@cache
 def read_cases(area: str) -> list[Case]:
     document = yaml.safe_load((CASES / f"{area}.yaml").read_text())
     shared = document.get("data")
@@ -70,6 +72,7 @@ def read_cases(area: str) -> list[Case]:
     return cases
 
 
+@cache
 def read_goldens(area: str) -> dict[str, Result]:
     path = GOLDENS / f"{area}.json"
     found: dict[str, Result] = json.loads(path.read_text()) if path.exists() else {}
