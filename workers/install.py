@@ -106,9 +106,7 @@ def main() -> None:
     )
 
 
-def open_workplace(
-    enrolment: Enrolment, data: Path, releases: Registry, rules: Rules
-) -> Workplace:
+def open_workplace(enrolment: Enrolment, data: Path, releases: Registry, rules: Rules) -> Workplace:
     """The install's store and tools, in the worker's data folder."""
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     described = enrolment.store_description(data)

@@ -10,7 +10,8 @@ def test_what_is_not_there_yet_is_told_once_with_a_count(app: App) -> None:
     for name in ("a", "b", "c"):
         chart = f'type = "helm_chart"\nname = "{name}"\nchart_name = "x"\n'
         app.write(
-            f"components/{name}.toml", f'{chart}public_repo = {{ repo = ".", directory = "modules" }}'
+            f"components/{name}.toml",
+            f'{chart}public_repo = {{ repo = ".", directory = "modules" }}',
         )
     app.write("components/d.toml", 'type = "job"\nname = "d"\nimage_url = "x"\ntag = "1"\n')
     loaded = app.load()
