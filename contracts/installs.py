@@ -7,7 +7,15 @@ from pydantic import Field, StringConstraints
 
 from contracts.activities import Activity
 from contracts.deploys import ComponentOutcome, Inputs
-from contracts.messages import Command, Message, Nothing, Turn, WorkerDescription, WorkerInput
+from contracts.messages import (
+    Command,
+    Message,
+    Nothing,
+    Public,
+    Turn,
+    WorkerDescription,
+    WorkerInput,
+)
 from contracts.names import ComponentName, Digest, Name, PartName
 from contracts.releases import DeclaredInput
 from contracts.stacks import Stack, StorePlace
@@ -214,8 +222,11 @@ class InstallStatus(Message):
     schedules: list[str] = Field(default_factory=list)
 
 
-class InstallReleases(Message):
-    """The answer of the query `releases`: what the install's worker may pull."""
+class InstallReleases(Public):
+    """The answer of the query `releases`: what the install's worker may pull.
+
+    Gateways ask for it, and have no key of any install.
+    """
 
     repository: str
     """Where all of them lie."""

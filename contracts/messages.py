@@ -22,6 +22,10 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
+class Public(Message):
+    """A message that is not encrypted: it says nothing that search attributes do not say, too."""
+
+
 class Turn(Message):
     """The right to change an install."""
 

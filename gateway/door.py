@@ -73,11 +73,12 @@ class Door:
         authenticator: Authenticator,
         access: Access,
         routes: Sequence[BaseRoute] = (),
+        audit: Audit | None = None,
     ) -> None:
         self.settings = settings
         self._peers = Peers()
         self._upstream = Upstream(settings.frontend)
-        self._audit = Audit()
+        self._audit = audit or Audit()
         self.allowances = Allowances(settings.limits)
         self._proxy = Proxy(
             calls=calls(TaskTokens(settings.secrets)),

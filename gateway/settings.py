@@ -94,6 +94,9 @@ class GatewaySettings(_Section):
     orgs: Annotated[tuple[Name, ...], Field(min_length=1)]
     """The namespaces whose workers may come."""
     temporal: TemporalSection
+    payload_keys: tuple[File, ...] = ()
+    """For each org whose payloads are encrypted, the file that `exclave keys gateway` wrote: with
+    it the gateway reads who may pass, and nothing else."""
     limits: LimitsSection = LimitsSection()
     artifacts: ArtifactsSection | None = None
     telemetry: TelemetrySection | None = None

@@ -23,14 +23,21 @@ from temporalio.converter import (
 )
 
 from contracts.errors import BadInput
-from contracts.messages import Command
-from wire.encryption import Encryption
+from contracts.messages import Command, Public
+from wire.encryption import PUBLIC, Encryption
 from wire.keys import Keys
 from wire.unreadable import EncryptedConverter, UnreadableConverter
 
 
 class _CommandRefusing(PydanticJSONPlainPayloadConverter):
-    """Turns a `Command` that does not validate into `BadInput`."""
+    """Turns a `Command` that does not validate into `BadInput`, and marks what is public."""
+
+    def to_payload(self, value: Any) -> Payload | None:
+        """Encode; a `Public` message says so."""
+        payload = super().to_payload(value)
+        if payload is not None and isinstance(value, Public):
+            payload.metadata[PUBLIC] = b"1"
+        return payload
 
     def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:
         """Decode, or raise `BadInput` for what people send."""

@@ -31,6 +31,8 @@ from wire.unreadable import ENCRYPTED, unreadable
 
 KEY_ID: Final = "encryption-key-id"
 SUBJECT: Final = "encryption-subject"
+PUBLIC: Final = "exclave-public"
+"""In the metadata of a payload that stays plain."""
 _NONCE_BYTES = 12
 
 
@@ -71,7 +73,9 @@ class Encryption(PayloadCodec, WithSerializationContext):
         return [self.decrypt(payload) for payload in payloads]
 
     def encrypt(self, payload: Payload) -> Payload:
-        """Encrypt one."""
+        """Encrypt one, unless it is public."""
+        if PUBLIC in payload.metadata:
+            return payload
         subject = self._subject or self._keys.home
         key = self._keys.newest(self._namespace, subject)
         if key is None:

@@ -204,7 +204,10 @@ class MasterKeys(_Content):
 
     def for_install(self, namespace: str, install: str) -> WorkerKeys:
         """What the install's worker is given."""
-        subject = install_subject(install)
+        return self.for_subject(namespace, install_subject(install))
+
+    def for_subject(self, namespace: str, subject: str) -> WorkerKeys:
+        """What whoever may read a subject's payloads, and no others, is given."""
         derived = {key_id: self._derived(namespace, subject, key_id) for key_id in self.keys}
         return WorkerKeys(
             namespace=namespace,

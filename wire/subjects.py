@@ -1,7 +1,8 @@
 """Whose payload it is: the subject, which chooses the key.
 
 `install/<install>` is what an install's worker may read, `app/<app>` what belongs to builds and
-rollouts, and `org` what belongs to neither: a workflow id of another form, and what a person sends
+rollouts, `access` what gateways read to know who may pass, and `org` what belongs to none of
+these: a workflow id of another form, and what a person sends
 through the codec server, who names no workflow there.
 """
 
@@ -16,6 +17,8 @@ from temporalio.converter import (
 
 from contracts.names import NAME_PATTERN, install_queue, owner_of
 
+ACCESS: Final = "access"
+"""What an org's gateways have a key for, besides the control side."""
 ORG: Final = "org"
 """Only the control side has its key."""
 
@@ -36,6 +39,8 @@ def subject_of_workflow(workflow_id: str) -> str:
     if owner is None or not _NAME.fullmatch(owner[1]):
         return ORG
     kind, name = owner
+    if kind == ACCESS:
+        return ACCESS
     return f"app/{name}" if kind in _OF_APPS else install_subject(name)
 
 

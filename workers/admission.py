@@ -11,18 +11,25 @@ from workers.gateway import Admission, run  # isort: split
 import argparse
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+from starlette.routing import BaseRoute
 from temporalio.client import Client
 from temporalio.service import TLSConfig
 
 from gateway.access import AccessOfOrgs, AccessWatch
+from gateway.audit import Audit
 from gateway.credentials import CredentialKey, CredentialKeyUnusable, GatewayCredentials
 from gateway.enrolment import Enrolment
 from gateway.settings import GatewaySettings, SettingsError
+from gateway.telemetry.store import StoreUnusable
 from gateway.upstream import TemporalFrontend
 from wire.connection import TemporalAddress, connect
+from wire.key_files import KeyFileError
+from wire.key_ring import KeyRing, worker_ring
+from wire.keys import WorkerKeys
+from wire.subjects import ACCESS
 
 
 def main() -> None:
@@ -43,20 +50,34 @@ async def admit(settings: GatewaySettings) -> AsyncIterator[Admission]:
     """What tells who may come in; it serves only once it knows who may.
 
     Raises:
-        SettingsError: a credential key cannot be used.
+        SettingsError: a file that the settings name cannot be used.
     """
     try:
         keys = [CredentialKey.read(path) for path in settings.credential_keys]
-    except CredentialKeyUnusable as error:
+        readable = _payload_keys(settings)
+    except (CredentialKeyUnusable, KeyFileError) as error:
         raise SettingsError(str(error)) from error
     credentials = GatewayCredentials(keys)
     frontend = settings.door().frontend
-    watches = [AccessWatch(await _connected(frontend, org)) for org in settings.orgs]
+    clients = {org: await _connected(frontend, org, readable.get(org)) for org in settings.orgs}
+    watches = [AccessWatch(client) for client in clients.values()]
     running = [asyncio.create_task(one.run(), name=f"access of {one.org}") for one in watches]
     try:
         await asyncio.gather(*(one.ready() for one in watches))
-        access = AccessOfOrgs(watches)
-        yield Admission(credentials, access, Enrolment(access, credentials).routes())
+        access, audit = AccessOfOrgs(watches), Audit()
+        routes: list[BaseRoute] = [*Enrolment(access, credentials).routes()]
+        async with AsyncExitStack() as serving:
+            if settings.artifacts is not None:
+                # What installs say of their releases is public, and read without a key.
+                asking = {org: await _connected(frontend, org, None) for org in settings.orgs}
+                pulls = settings.artifacts.serving(credentials, access, audit, asking.__getitem__)
+                routes += await serving.enter_async_context(pulls)
+            if settings.telemetry is not None:
+                intake = settings.telemetry.serving(credentials, access, audit)
+                routes += await serving.enter_async_context(intake)
+            yield Admission(credentials, access, routes, audit)
+    except (OSError, StoreUnusable) as error:
+        raise SettingsError(f"[artifacts] or [telemetry]: {error}") from error
     finally:
         for task in running:
             task.cancel()
@@ -73,7 +94,25 @@ class _Fixed:
         """It stays as it is."""
 
 
-async def _connected(frontend: TemporalFrontend, org: str) -> Client:
+def _payload_keys(settings: GatewaySettings) -> dict[str, KeyRing]:
+    """By org, what its Access workflow is read with.
+
+    Raises:
+        KeyFileError: a file cannot be used.
+    """
+    found: dict[str, KeyRing] = {}
+    for path in settings.payload_keys:
+        keys = WorkerKeys.read(path)
+        if keys.subject != ACCESS:
+            raise KeyFileError(
+                f"{path} holds the keys of {keys.subject}, which a gateway has no use for; make it "
+                "with: exclave keys gateway"
+            )
+        found[keys.namespace] = worker_ring(path)
+    return found
+
+
+async def _connected(frontend: TemporalFrontend, org: str, keys: KeyRing | None) -> Client:
     tls: TLSConfig | bool = frontend.tls
     if frontend.tls and (frontend.ca or frontend.certificate):
         tls = TLSConfig(
@@ -82,7 +121,7 @@ async def _connected(frontend: TemporalFrontend, org: str) -> Client:
             client_private_key=frontend.key,
         )
     credential = _Fixed(frontend.api_key) if frontend.api_key else None
-    return await connect(TemporalAddress(frontend.address, org, tls, credential))
+    return await connect(TemporalAddress(frontend.address, org, tls, credential), keys)
 
 
 if __name__ == "__main__":

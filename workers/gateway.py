@@ -19,10 +19,11 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.routing import BaseRoute
 
+from gateway.audit import Audit
 from gateway.door import Door
 from gateway.identity import Access, Authenticator
 from gateway.listening import CannotListen, listen
@@ -42,6 +43,8 @@ class Admission:
     access: Access
     routes: Sequence[BaseRoute]
     """What is served over HTTP."""
+    audit: Audit = field(default_factory=Audit)
+    """Where its denials are told, too."""
 
 
 Admit = Callable[[GatewaySettings], AbstractAsyncContextManager[Admission]]
@@ -87,7 +90,13 @@ async def serve(settings: GatewaySettings, admit: Admit) -> None:
     door_settings = settings.door()
     listener = listen(settings.listen, "the gateway")
     async with admit(settings) as admission:
-        door = Door(door_settings, admission.authenticator, admission.access, admission.routes)
+        door = Door(
+            door_settings,
+            admission.authenticator,
+            admission.access,
+            admission.routes,
+            admission.audit,
+        )
         await door.open(listener)
         announce_ready()
         _log.info("Serving at %s for %s.", settings.listen, ", ".join(settings.orgs))

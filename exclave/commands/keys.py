@@ -13,6 +13,7 @@ from exclave.exits import Refused, ending
 from wire.connection import TemporalAddress
 from wire.key_files import KeyFileError
 from wire.keys import MasterKeys
+from wire.subjects import ACCESS
 
 keys = typer.Typer(
     help="The keys that payloads are encrypted with. Nobody can read a history without them: keep "
@@ -89,6 +90,24 @@ def worker(
     with ending(), _refusing():
         namespace = TemporalAddress.from_environment().namespace
         MasterKeys.read(file).for_install(namespace, _named(install)).write(out, replaces=True)
+
+
+@keys.command("gateway")
+def gateway(
+    file: File,
+    out: Annotated[Path, typer.Argument(help="Where to; `payload_keys` of gateway.toml names it.")],
+) -> None:
+    """Write the keys with which gateways read who may pass, and nothing of any install.
+
+    The namespace is the one that TEMPORAL_NAMESPACE or temporal.toml says.
+
+    Example:
+
+        exclave keys gateway keys.json access-keys.json
+    """
+    with ending(), _refusing():
+        namespace = TemporalAddress.from_environment().namespace
+        MasterKeys.read(file).for_subject(namespace, ACCESS).write(out, replaces=True)
 
 
 @contextmanager

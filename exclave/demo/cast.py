@@ -27,6 +27,7 @@ from contracts.deploys import Approval, WaitingPlan
 from contracts.installs import InstallInput, InstallStatus, RunStarted
 from contracts.names import install_workflow_id
 from contracts.stacks import Stack
+from exclave.enrolment_tokens import fresh_token, write_token
 from exclave.exits import Away, Refused
 from exclave.following import End, Following
 from exclave.plane import ANSWER, Plane, is_outage
@@ -82,6 +83,10 @@ class Cast:
 
         stack = await _answered(rendered, also=(Refused,))
         await asyncio.to_thread(_write, stack, folder)
+        if stack.token_file:
+            subject = f"install/{install}"
+            token, _ = await _answered(lambda: fresh_token(self._plane, subject), also=(Refused,))
+            await asyncio.to_thread(write_token, folder / stack.token_file, token)
 
     async def status(self, install: str) -> InstallStatus:
         """What the install says of itself."""

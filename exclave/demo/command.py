@@ -52,7 +52,7 @@ async def _demo(folder: Path, once: bool) -> None:
     lines = Lines()
     began = monotonic()
     try:
-        with empty_stage(folder, encrypted=True) as (stage, pids, lock):
+        with empty_stage(folder, guarded=True) as (stage, pids, lock):
             lines(f"Bringing up a control plane; logs are in {folder / stage.logs.name}.")
             async with control_plane(stage, pids, lock, lines) as (plane, running):
                 lines(f"Watch it in the Temporal UI: {stage.ui}")

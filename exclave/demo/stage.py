@@ -11,13 +11,11 @@ from pathlib import Path
 
 from exclave.dev.data import PidFile, hold
 from exclave.dev.declaration import Address, Declaration, read_declaration
-from exclave.dev.encryption import keys_file
 from exclave.dev.plane import ControlPlane
 from exclave.dev.programs import ROOT, Program
-from wire.key_settings import WORKER_FILE
-from wire.keys import MasterKeys
 
 EXAMPLES = ROOT / "examples"
+_GATEWAY = Address(host="127.0.0.1", port=7443)
 _CODEC = Address(host="127.0.0.1", port=8234)
 
 
@@ -51,7 +49,7 @@ class Stage:
 
 @contextlib.contextmanager
 def empty_stage(
-    folder: Path, *, usual_ports: bool = True, encrypted: bool = False
+    folder: Path, *, usual_ports: bool = True, guarded: bool = False
 ) -> Iterator[tuple[Stage, PidFile, int]]:
     """A stage on which nothing has happened yet; what a former story left is removed.
 
@@ -59,7 +57,7 @@ def empty_stage(
         folder: Everything of the story will lie in it.
         usual_ports: Whether the ports of `exclave dev` are taken where they are free; several
             stages that are set at once would all find them so.
-        encrypted: Whether payloads are encrypted.
+        guarded: Whether payloads are encrypted, and workers come through a gateway.
 
     Raises:
         DataFolderInUse: another story is told there.
@@ -71,15 +69,13 @@ def empty_stage(
         for left in folder.iterdir():
             if left.name not in {"lock", "pids.json"}:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
-        stage = Stage(_elsewhere(declared, folder / "plane", usual_ports, encrypted), folder)
+        stage = Stage(_elsewhere(declared, folder / "plane", usual_ports, guarded), folder)
         for made in (stage.logs, stage.vendor, stage.declaration.data):
             made.mkdir(parents=True)
         yield stage, pids, lock
 
 
-def _elsewhere(
-    declared: Declaration, data: Path, usual_ports: bool, encrypted: bool
-) -> Declaration:
+def _elsewhere(declared: Declaration, data: Path, usual_ports: bool, guarded: bool) -> Declaration:
     """The same control plane with data of its own, at ports that are free."""
 
     def free(address: Address) -> Address:
@@ -98,9 +94,14 @@ def _elsewhere(
             "pull": free(declared.registry.pull),
         }
     )
-    codec = free(declared.codec or _CODEC) if encrypted else None
     return declared.model_copy(
-        update={"data": data, "temporal": temporal, "registry": registry, "codec": codec}
+        update={
+            "data": data,
+            "temporal": temporal,
+            "registry": registry,
+            "gateway": free(declared.gateway or _GATEWAY) if guarded else None,
+            "codec": free(declared.codec or _CODEC) if guarded else None,
+        }
     )
 
 
@@ -144,11 +145,6 @@ def install_worker(stage: Stage, install: str, stack: Path) -> Program:
     """The customer's install worker, from its stack alone; here without systemd."""
     data = stage.customer(install) / "data"
     data.mkdir(mode=0o700, exist_ok=True)
-    keys = keys_file(stage.declaration)
-    if keys is not None:
-        # The two machines are one here: what the worker is given is put where it looks for it.
-        own = MasterKeys.read(keys).for_install(stage.declaration.namespace, install)
-        own.write(stack / WORKER_FILE, replaces=True)
     worker = Path(sys.executable).with_name("exclave-worker")
     return replace(
         Program(

@@ -114,6 +114,9 @@ class Declaration(_Section):
     temporal: TemporalSection
     registry: RegistrySection
     workers: WorkersSection = WorkersSection()
+    gateway: LoopbackAddress | None = None
+    """Where the gateway listens, with TLS; without it, install workers dial Temporal and the
+    registry directly."""
     codec: LoopbackAddress | None = None
     """Where the codec server listens, which shows plain text; without it payloads are plain."""
 
@@ -125,6 +128,7 @@ class Declaration(_Section):
             "temporal.ui": self.temporal.ui,
             "registry.push": self.registry.push,
             "registry.pull": self.registry.pull,
+            **({"gateway": self.gateway} if self.gateway else {}),
             **({"codec": self.codec} if self.codec else {}),
         }
 

@@ -15,7 +15,15 @@ from exclave.dev.child import Child, FailedToStart
 from exclave.dev.data import PidFile
 from exclave.dev.declaration import Declaration
 from exclave.dev.encryption import how_to_read, make_keys
-from exclave.dev.programs import Program, codec_servers, registry, temporal_server, workers
+from exclave.dev.gateway import GatewayFiles
+from exclave.dev.programs import (
+    Program,
+    codec_servers,
+    gateways,
+    registry,
+    temporal_server,
+    workers,
+)
 from wire.key_files import KeyFileError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP)
@@ -56,6 +64,7 @@ class ControlPlane:
         self._registry = child(registry(declaration))
         self._codecs = [child(program) for program in codec_servers(declaration)]
         self._workers = [child(program) for program in workers(declaration)]
+        self._gateways = [child(program) for program in gateways(declaration)]
         self.up = asyncio.Event()
         """Set once everything serves."""
 
@@ -101,16 +110,25 @@ class ControlPlane:
 
     @property
     def _children(self) -> list[Child]:
-        return [self._temporal, self._registry, *self._codecs, *self._workers]
+        return [
+            self._temporal,
+            self._registry,
+            *self._codecs,
+            *self._gateways,
+            *self._workers,
+        ]
 
     async def _up_and_watched(self) -> None:
         try:
             make_keys(self._declaration)
-        except KeyFileError as error:
+            if self._declaration.gateway is not None:
+                GatewayFiles(self._declaration).make()
+        except (KeyFileError, OSError) as error:
             raise FailedToStart(str(error)) from error
         first = [self._temporal, self._registry, *self._codecs]
         await _all(child.start() for child in first)
-        await _all(child.start() for child in self._workers)
+        # The gateway serves once a control worker has told it who may pass.
+        await _all(child.start() for child in [*self._workers, *self._gateways])
         keeping = [child.keep() for child in self._children]
         self.up.set()
         # Ends only by a bug in the keeping, which must not pass in silence.
@@ -118,8 +136,8 @@ class ControlPlane:
 
     async def _drain(self) -> None:
         await asyncio.gather(*(child.stop() for child in self._workers))
-        for codec in self._codecs:
-            await codec.stop()
+        for server in [*self._gateways, *self._codecs]:
+            await server.stop()
         await self._registry.stop()
         await self._temporal.stop()
         self._pids.delete()
@@ -151,7 +169,7 @@ The development control plane is up. Ctrl-C drains and stops it.
 
   Temporal UI      http://{temporal.ui}/namespaces/{declaration.namespace}
   Temporal         {temporal.address}, namespace {declaration.namespace}
-  Registry         push http://{images.push}, pull http://{images.pull}
+  Registry         push http://{images.push}, pull http://{images.pull}{_door(declaration)}
   Data             {declaration.data}
 
 In another terminal:
@@ -160,6 +178,11 @@ In another terminal:
   export EXCLAVE_REGISTRY=http://{images.push}
   exclave upload examples/shop
 {how_to_read(declaration)}"""
+
+
+def _door(declaration: Declaration) -> str:
+    gateway = declaration.gateway
+    return f"\n  Gateway          https://{gateway}, the only door for workers" if gateway else ""
 
 
 def _named(children: Iterable[Child]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from contracts.names import SEARCH_ATTRIBUTES
 from exclave.dev.declaration import Declaration
 from exclave.dev.encryption import keys_file
+from exclave.dev.gateway import GatewayFiles
 from exclave.dev.server import server_answers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,8 +106,7 @@ def workers(declaration: Declaration) -> list[Program]:
     control = (
         *temporal,
         *("--releases", f"http://{declaration.registry.pull}"),
-        *("--worker-temporal", str(declaration.temporal.address)),
-        *("--worker-releases", f"http://{declaration.registry.pull}"),
+        *_reached_by_workers(declaration),
     )
     build = (*temporal, "--registry", f"http://{declaration.registry.push}")
     return [
@@ -124,6 +124,29 @@ def workers(declaration: Declaration) -> list[Program]:
             for name, title in _numbered("build", declaration.workers.build)
         ),
     ]
+
+
+def gateways(declaration: Declaration) -> list[Program]:
+    """The gateway, if there is one."""
+    if declaration.gateway is None:
+        return []
+    settings = GatewayFiles(declaration).settings
+    return [Program("gateway", "gateway", _module("workers.admission", str(settings)))]
+
+
+def _reached_by_workers(declaration: Declaration) -> tuple[str, ...]:
+    """What install workers dial, as their stacks name it."""
+    if declaration.gateway is None:
+        return (
+            *("--worker-temporal", str(declaration.temporal.address)),
+            *("--worker-releases", f"http://{declaration.registry.pull}"),
+        )
+    files = GatewayFiles(declaration)
+    return (
+        *("--worker-gateway", f"https://{declaration.gateway}"),
+        *("--worker-gateway-ca", str(files.authority)),
+        *("--enrolment-key", str(files.enrolment_key)),
+    )
 
 
 def _keys(declaration: Declaration) -> tuple[str, ...]:
