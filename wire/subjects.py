@@ -24,6 +24,8 @@ ORG: Final = "org"
 
 _OF_APPS = frozenset({"build", "rollout"})
 """Kinds of workflows whose second segment is an app; that of every other is an install."""
+_OF_THE_ORG = frozenset({"access"})
+"""Kinds whose second segment is the org: an install of the same name must not read theirs."""
 _NAME = re.compile(NAME_PATTERN)
 _INSTALL_QUEUE = re.compile(re.escape(install_queue("")) + "(.+)")
 
@@ -36,7 +38,7 @@ def install_subject(install: str) -> str:
 def subject_of_workflow(workflow_id: str) -> str:
     """Whose the payloads of a workflow are: the first two segments of its id say it."""
     owner = owner_of(workflow_id)
-    if owner is None or not _NAME.fullmatch(owner[1]):
+    if owner is None or owner[0] in _OF_THE_ORG or not _NAME.fullmatch(owner[1]):
         return ORG
     kind, name = owner
     if kind == ACCESS:

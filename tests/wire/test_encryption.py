@@ -156,6 +156,7 @@ def test_a_worker_encrypts_for_nobody_else() -> None:
         (workflow("action/acme/nightly-2026-01-01T00:00:00Z"), "install/acme"),
         (workflow("build/shop/1"), "app/shop"),
         (workflow("rollout/shop/1"), "app/shop"),
+        (workflow("access/dev"), ORG),
         (workflow("alone"), ORG),
         (workflow("deploy/NO NAME/1"), ORG),
         (activity("install.acme", "rollout/shop/1"), "install/acme"),
