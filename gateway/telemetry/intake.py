@@ -36,6 +36,8 @@ class IntakeLimits:
 
     body_bytes: int = 4 * 1024 * 1024
     """As it comes, and again once it is unpacked."""
+    json_bytes: int = 1024 * 1024
+    """Of a body in JSON."""
     body_seconds: float = 20.0
     """How long a body may take to arrive: it holds room for that time."""
     requests: int = 32
@@ -84,7 +86,8 @@ class Intake:
         if packing not in ("identity", "gzip"):
             raise Refused(415, "Content-Encoding is neither identity nor gzip", identity=identity)
         with self._room(identity):
-            body = await self._read(request, identity)
+            most = self._most(encoding)
+            body = await self._read(request, identity, most)
             loop = asyncio.get_running_loop()
             try:
                 batch, dropped = await loop.run_in_executor(
@@ -93,7 +96,7 @@ class Intake:
                 if batch.items:
                     self._queue.put(batch)
             except TooLarge as error:
-                raise self._too_large(identity) from error
+                raise _too_large(identity, most) from error
             except (NotGzip, NotUnderstood, TooMany) as error:
                 raise Refused(400, str(error), identity=identity) from error
             except Full as error:
@@ -134,17 +137,24 @@ class Intake:
             if not self._busy[key]:
                 del self._busy[key]
 
-    async def _read(self, request: Request, identity: Identity) -> bytes:
+    def _most(self, encoding: Encoding) -> int:
+        """How many bytes a body may have."""
+        limits = self._limits
+        if encoding is Encoding.JSON:
+            return min(limits.json_bytes, limits.body_bytes)
+        return limits.body_bytes
+
+    async def _read(self, request: Request, identity: Identity, most: int) -> bytes:
         said = request.headers.get("Content-Length", "")
-        if said.isdecimal() and int(said) > self._limits.body_bytes:
-            raise self._too_large(identity)
+        if said.isdecimal() and int(said) > most:
+            raise _too_large(identity, most)
         body = bytearray()
         try:
             async with asyncio.timeout(self._limits.body_seconds):
                 async for piece in request.stream():
                     body += piece
-                    if len(body) > self._limits.body_bytes:
-                        raise self._too_large(identity)
+                    if len(body) > most:
+                        raise _too_large(identity, most)
         except TimeoutError as error:
             took = f"the body took over {self._limits.body_seconds:g} s to arrive"
             raise Refused(408, took, identity=identity) from error
@@ -156,19 +166,19 @@ class Intake:
         """Runs in the thread."""
         limits = self._limits
         if packing == "gzip":
-            body = decompressed(body, limits.body_bytes)
+            body = decompressed(body, self._most(encoding))
         request = encoding.read(signal, body)
         stamped = stamp(signal, request, identity, limits.bounds)
         batch = Batch(signal, identity, request.SerializeToString(), stamped.items)
         return batch, stamped.dropped
 
-    def _too_large(self, identity: Identity) -> Refused:
-        return Refused(
-            413,
-            f"the body has over {self._limits.body_bytes} bytes, as it comes or unpacked; send "
-            "smaller batches",
-            identity=identity,
-        )
+
+def _too_large(identity: Identity, most: int) -> Refused:
+    return Refused(
+        413,
+        f"the body has over {most} bytes, as it comes or unpacked; send smaller batches",
+        identity=identity,
+    )
 
 
 def _refusal(encoding: Encoding | None, refused: Refused) -> Response:

@@ -27,6 +27,9 @@ _IDENTITY = re.compile(r"[^a-z0-9]*exclave[^a-z0-9]+(org|install|key)[^a-z0-9]*"
 """Of scopes and items, which may have other attributes of ours."""
 _MAYBE_IDENTITY = re.compile(rb"exclave[^a-z0-9]{1,12}(?:org|install|key)", re.IGNORECASE)
 
+_FLOOD = 5
+"""So many times what is taken is refused as a whole: even to drop it would take too long."""
+
 
 class TooMany(Exception):
     """A request is made of more parts than anybody sends."""
@@ -65,9 +68,7 @@ def stamp(signal: Signal, request: Message, identity: Identity, bounds: Bounds) 
         TooMany: resources or scopes; the request is of no use then.
     """
     resources = signal.resources_of(request)
-    scopes = sum(len(signal.scopes_of(one)) for one in _at_most(resources, bounds.resources))
-    if scopes > bounds.scopes:
-        raise TooMany(f"it has {scopes} scopes, more than {bounds.scopes}")
+    _refuse_floods(signal, resources, bounds)
     found = dropped = 0
     forged = _MAYBE_IDENTITY.search(request.SerializeToString()) is not None
     for one in resources:
@@ -80,10 +81,17 @@ def stamp(signal: Signal, request: Message, identity: Identity, bounds: Bounds) 
     return Stamped(found, dropped)
 
 
-def _at_most(resources: Any, most: int) -> Any:
-    if len(resources) > most:
-        raise TooMany(f"it has {len(resources)} resources, more than {most}")
-    return resources
+def _refuse_floods(signal: Signal, resources: Any, bounds: Bounds) -> None:
+    """By what can be counted without looking at each: millions of empty items fit into a body."""
+    if len(resources) > bounds.resources:
+        raise TooMany(f"it has {len(resources)} resources, more than {bounds.resources}")
+    scopes = sum(len(signal.scopes_of(one)) for one in resources)
+    if scopes > bounds.scopes:
+        raise TooMany(f"it has {scopes} scopes, more than {bounds.scopes}")
+    items = sum(len(signal.items_of(scope)) for one in resources for scope in signal.scopes_of(one))
+    most = bounds.items * _FLOOD
+    if items > most:
+        raise TooMany(f"it has {items} items, more than {most}; send smaller batches")
 
 
 def _stamp_resource(resource: Resource, identity: Identity, bounds: Bounds) -> None:

@@ -110,6 +110,8 @@ async def test_who_may_not_send_is_told_so() -> None:
         ({}, bytes(20_001), 413),
         ({"Content-Encoding": "gzip"}, gzip.compress(bytes(4_000_000)), 413),
         ({}, b"\x0a\x00" * 1_001, 400),
+        (JSON, b'{"resourceLogs":[' + b"{}," * 50_000 + b"{}]}", 400),
+        (JSON, b'{"x":"' + b"x" * 1_100_000 + b'"}', 413),
     ],
 )
 async def test_what_is_not_understood_is_refused(

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from gateway_parts import build, install
 from google.protobuf.message import DecodeError
 from hypothesis import given
@@ -165,3 +166,15 @@ def test_no_bytes_break_it(signal: Signal, data: bytes) -> None:
     except (DecodeError, TooMany):
         return
     list(rows(Batch(signal, install("acme"), request.SerializeToString(), stamped.items)))
+
+
+def test_a_flood_of_empty_items_is_refused_as_a_whole() -> None:
+    request: Any = LOGS.request()
+    records = request.resource_logs.add().scope_logs.add().log_records
+    for _ in range(5 * BOUNDS.items):
+        records.add()
+    assert stamp(LOGS, request, install("acme"), BOUNDS).dropped == 4 * BOUNDS.items
+    for _ in range(5 * BOUNDS.items + 1 - len(records)):
+        records.add()
+    with pytest.raises(TooMany, match="21 items"):
+        stamp(LOGS, request, install("acme"), BOUNDS)
