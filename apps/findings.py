@@ -91,6 +91,8 @@ class Findings:
         if source is not None and found.within is not None:
             message = f"{problem.message} (read by {problem.file}: {problem.key})"
             return replace(problem, file=source, key="", message=message, line=found.within)
+        if not problem.key:
+            return replace(problem, line=None if text_of(problem.file) is None else 1)
         if problem.file not in positions:
             text = text_of(problem.file)
             positions[problem.file] = None if text is None else Positions(text)

@@ -1,15 +1,21 @@
 """Who needs whom: components by `dependencies` and by what templates refer to, and the sandbox."""
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from apps.config import AppConfig, Component, Model
+from apps.config import Action, AppConfig, Component, Model, Runbook
 from apps.config.shape import templates
 from apps.parts import SANDBOX
 from apps.paths import Path, ReadsOf, reads_of
 
 _INPUTS: tuple[Path, ...] = (("nuon", "inputs", "inputs"), ("nuon", "install", "inputs"))
 _SANDBOX: tuple[Path, ...] = (("nuon", "sandbox"), ("nuon", "install", "sandbox"))
+
+_BY_TYPE = (
+    *("container_image", "docker_build", "terraform_module", "pulumi"),
+    *("helm_chart", "kubernetes_manifest", "job"),
+)
+"""What comes first among those with equally many dependencies: what others are made of."""
 
 
 class CycleError(Exception):
@@ -35,6 +41,12 @@ class Graph:
         aliases = {c.var_name: c.name for c in config.components if c.var_name}
         names = {c.name: c.name for c in config.components}
         self._reachable = aliases | names
+        self._contexts = {one.name: one.component for one in config.kubernetes_contexts}
+        self._ranks = {
+            c.name: _BY_TYPE.index(c.type) if c.type in _BY_TYPE else len(_BY_TYPE)
+            for c in config.components
+        }
+        self._paths_of = paths_of
         self._dependencies = {c.name: self._needs(c) for c in config.components}
         cycle = _find_cycle(self._dependencies)
         if cycle:
@@ -49,23 +61,39 @@ class Graph:
         return sorted(n for n, needs in self._dependencies.items() if name in needs)
 
     def order(self) -> list[str]:
-        """All components, each after those that it needs; fewer dependencies first, then name."""
+        """All components, each after those that it needs.
+
+        Among those that could come next, fewer dependencies go first, then what others are made of
+        (images before modules, these before charts, objects and jobs), then the name.
+        """
         waiting = {name: len(needs) for name, needs in self._dependencies.items()}
-        ready = [(0, name) for name, count in waiting.items() if count == 0]
+        dependents: dict[str, list[str]] = {name: [] for name in waiting}
+        for name, needs in self._dependencies.items():
+            for needed in needs:
+                dependents[needed].append(name)
+        ready = [self._place(name) for name, count in waiting.items() if count == 0]
         heapq.heapify(ready)
         found: list[str] = []
         while ready:
-            _, name = heapq.heappop(ready)
+            *_, name = heapq.heappop(ready)
             found.append(name)
-            for dependent in self.dependents(name):
+            for dependent in dependents[name]:
                 waiting[dependent] -= 1
                 if waiting[dependent] == 0:
-                    heapq.heappush(ready, (len(self._dependencies[dependent]), dependent))
+                    heapq.heappush(ready, self._place(dependent))
         return found
+
+    def _place(self, name: str) -> tuple[int, int, str]:
+        return len(self._dependencies[name]), self._ranks[name], name
 
     def reversed(self) -> list[str]:
         """All components in the order of a teardown: each before those that it needs."""
         return self.order()[::-1]
+
+    def needs_of(self, entity: Action | Runbook) -> list[str]:
+        """The components that an action or a runbook needs to be there, by name."""
+        contexts = [entity.kubernetes_context] if isinstance(entity, Action) else []
+        return self._named(entity.dependencies, _references(entity, self._paths_of), contexts)
 
     def references(self, part: str) -> frozenset[Path]:
         """The paths that the templates of a component, or of the sandbox, read.
@@ -93,8 +121,16 @@ class Graph:
         return any(_leads_into(path, root) for path in paths for root in _SANDBOX)
 
     def _needs(self, component: Component) -> list[str]:
-        referenced = (component_of(path) for path in self._references[component.name])
-        named = {*component.dependencies, *(name for name in referenced if name)}
+        references = self._references[component.name]
+        return self._named(component.dependencies, references, [component.kubernetes_context])
+
+    def _named(
+        self, names: Iterable[str], references: Iterable[Path], contexts: Iterable[str | None]
+    ) -> list[str]:
+        """The components that are named, that templates refer to, and that make the clusters."""
+        referenced = (component_of(path) for path in references)
+        clusters = (self._contexts.get(context or "") for context in contexts)
+        named = {*names, *(name for name in (*referenced, *clusters) if name)}
         # Unknown names are the loader's to tell.
         return sorted({self._reachable[name] for name in named if name in self._reachable})
 

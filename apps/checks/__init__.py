@@ -7,7 +7,7 @@ from apps.checks.modules import check_modules
 from apps.checks.names import check_names
 from apps.checks.rules import told_of
 from apps.checks.templates import check_templates
-from apps.config import AppConfig, Component
+from apps.config import AppConfig, Component, KubernetesContext
 from apps.config.components import ComponentFields
 from apps.config.metadata import Metadata
 from apps.entities import Entities
@@ -41,7 +41,11 @@ def _check_circles(entities: Entities, reads_of: ReadsOf, findings: Findings) ->
         return
     models = {component.model.name: component for component in entities.of(ComponentFields)}
     components = [located.model for located in models.values()]
-    config = AppConfig(metadata=metadata.model, components=cast("list[Component]", components))
+    config = AppConfig.model_construct(
+        metadata=metadata.model,
+        components=cast("list[Component]", components),
+        kubernetes_contexts=[located.model for located in entities.of(KubernetesContext)],
+    )
     try:
         Graph(config, reads_of)
     except CycleError as error:

@@ -170,3 +170,11 @@ def test_an_app_needs_its_roles_in_a_folder_too(whole: App) -> None:
         "permissions/c.toml: type: is required: `provision`, `maintenance`, `deprovision` or `cust",
     ):
         assert any(error.startswith(message) for error in errors), errors
+
+
+def test_a_cluster_that_needs_what_is_deployed_to_it_is_a_circle(whole: App) -> None:
+    manifest = 'type = "kubernetes_manifest"\nname = "ns"\nmanifest = "x"\nnamespace = "y"\n'
+    whole.write("components/ns.toml", manifest + 'kubernetes_context = "east"\n')
+    text = (whole.root / "components/db.toml").read_text()
+    whole.write("components/db.toml", 'dependencies = ["ns"]\n' + text)
+    assert any("components need each other in a circle: " in error for error in whole.errors())
