@@ -13,6 +13,7 @@ from bench import (
     build_again,
     encryption,
     first_activity,
+    gateway,
     history_size,
     idle_worker,
     recovery,
@@ -31,6 +32,7 @@ MEASUREMENTS: tuple[ModuleType, ...] = (
     twenty_components,
     idle_worker,
     history_size,
+    gateway,
     recovery,
 )
 """Each has `add_arguments` and `measure`; their flags have different names."""
