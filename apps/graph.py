@@ -46,7 +46,7 @@ class Graph:
             c.name: _BY_TYPE.index(c.type) if c.type in _BY_TYPE else len(_BY_TYPE)
             for c in config.components
         }
-        self._paths_of = paths_of
+        self._reads_of = reads_of
         self._dependencies = {c.name: self._needs(c) for c in config.components}
         cycle = _find_cycle(self._dependencies)
         if cycle:
@@ -93,7 +93,7 @@ class Graph:
     def needs_of(self, entity: Action | Runbook) -> list[str]:
         """The components that an action or a runbook needs to be there, by name."""
         contexts = [entity.kubernetes_context] if isinstance(entity, Action) else []
-        return self._named(entity.dependencies, _references(entity, self._paths_of), contexts)
+        return self._named(entity.dependencies, _references(entity, self._reads_of), contexts)
 
     def references(self, part: str) -> frozenset[Path]:
         """The paths that the templates of a component, or of the sandbox, read.

@@ -2,8 +2,8 @@
 
 `install/<install>` is what an install's worker may read, `app/<app>` what belongs to builds and
 rollouts, `access` what gateways read to know who may pass, and `org` what belongs to none of
-these: a workflow id of another form, and what a person sends
-through the codec server, who names no workflow there.
+these: a workflow id of another form, and what a person sends through the codec server, who names
+no workflow there.
 """
 
 import re
@@ -24,8 +24,6 @@ ORG: Final = "org"
 
 _OF_APPS = frozenset({"build", "rollout"})
 """Kinds of workflows whose second segment is an app; that of every other is an install."""
-_OF_THE_ORG = frozenset({"access"})
-"""Kinds whose second segment is the org: an install of the same name must not read theirs."""
 _NAME = re.compile(NAME_PATTERN)
 _INSTALL_QUEUE = re.compile(re.escape(install_queue("")) + "(.+)")
 
@@ -38,10 +36,11 @@ def install_subject(install: str) -> str:
 def subject_of_workflow(workflow_id: str) -> str:
     """Whose the payloads of a workflow are: the first two segments of its id say it."""
     owner = owner_of(workflow_id)
-    if owner is None or owner[0] in _OF_THE_ORG or not _NAME.fullmatch(owner[1]):
+    if owner is None or not _NAME.fullmatch(owner[1]):
         return ORG
     kind, name = owner
     if kind == ACCESS:
+        # Its second segment is the org: an install of the same name must not read it.
         return ACCESS
     return f"app/{name}" if kind in _OF_APPS else install_subject(name)
 

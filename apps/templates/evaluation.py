@@ -4,12 +4,14 @@ Values are what JSON has. What a template is given stays as it is: functions get
 only what a template made itself can be changed by it, as with `set`.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NoReturn
 
 from apps.sensitivity import Sensitive
 from apps.templates.errors import FunctionError, TemplateError
-from apps.templates.functions import FUNCTIONS
+from apps.templates.functions import FUNCTIONS, truth
+from apps.templates.go_types import List, Map, Opaque
 from apps.templates.printing import go_text
 from apps.templates.tree import (
     Action,
@@ -35,16 +37,10 @@ from apps.templates.tree import (
 MAX_RENDERED_CHARACTERS = 16 * 1024 * 1024
 MAX_STEPS = 500_000
 """Nodes and calls: seconds of work, and more than any config needs."""
+_MADE_IN_A_STEP = 64
+"""Characters, or items."""
 MAX_INVOCATIONS = 50
 """Templates within templates."""
-
-
-class _Map(dict[str, object]):
-    """A map that the template made itself, or a copy: without marks, and its own to change."""
-
-
-class _List(list[object]):
-    """The same for a list."""
 
 
 class Evaluation:
@@ -68,7 +64,10 @@ class Evaluation:
             TemplateError: they cannot be evaluated, or take too many steps or too much text.
         """
         self._nodes(nodes, self._data)
-        return "".join(self._parts)
+        text = "".join(self._parts)
+        if not text.isascii() and _NOT_UTF8.search(text):
+            raise TemplateError("the rendered text is not UTF-8: some bytes are no text", 1, 1)
+        return text
 
     def value(self, expression: Expression, dot: object) -> object:
         """The value of an expression, in which marks may be left below the top."""
@@ -122,7 +121,7 @@ class Evaluation:
         if pipeline.names:
             self._assign(pipeline, pipeline.names[0], value)
         else:
-            self._print(value if type(value) is str else go_text(self._own(value)))
+            self._print(value if type(value) is str else self._printed(value, pipeline.position))
 
     def _control(self, node: Node, dot: object) -> Leave | None:
         scope = len(self._variables)
@@ -145,7 +144,7 @@ class Evaluation:
     def _branches(self, node: If | With, dot: object) -> Leave | None:
         for branch in node.branches:
             value = self._condition(branch, dot)
-            if _is_true(value):
+            if truth(value):
                 return self._nodes(branch.body, value if isinstance(node, With) else dot)
         return self._nodes(node.otherwise or (), dot)
 
@@ -215,8 +214,9 @@ class Evaluation:
         try:
             if walk is not None:
                 return walk(self, [self._top(value) for value in given])
-            function = FUNCTIONS[call.function].call
-            return function(*(self._own(value) for value in given))
+            result = FUNCTIONS[call.function].call(*(self._own(value) for value in given))
+            self._spend(result, call.position)
+            return result
         except FunctionError as error:
             # What was read may stand in the function's own words.
             reason = "it cannot take what it was given" if self.sensitive else str(error)
@@ -228,7 +228,7 @@ class Evaluation:
         value: object = None
         for argument in call.arguments:
             value = self._top(self.value(argument, dot))
-            if _is_true(value) is ends_at:
+            if truth(value) is ends_at:
                 return value
         return self._top(piped[0]) if piped else value
 
@@ -269,6 +269,9 @@ class Evaluation:
     ) -> object:
         value = start if type(start) is not Sensitive else self._top(start)
         for index, name in enumerate(path):
+            if isinstance(value, Opaque):
+                value = _method(value, name, position)
+                continue
             if not isinstance(value, Mapping):
                 before = _dotted(path[:index], prefix) or "."
                 _fail_at(path, prefix, f"`{before}` is {_kind(value)}, not a map", position)
@@ -294,10 +297,16 @@ class Evaluation:
             self.sensitive = True
             return self._own(value.value)
         if type(value) is dict:
-            return _Map({key: self._own(item) for key, item in value.items()})
+            return Map({key: self._own(item) for key, item in value.items()})
         if type(value) is list or isinstance(value, tuple):
-            return _List(self._own(item) for item in value)
+            return List(self._own(item) for item in value)
         return value
+
+    def _printed(self, value: object, position: Position) -> str:
+        try:
+            return go_text(self._own(value))
+        except FunctionError as error:
+            _fail(f"it cannot be printed: {error}", position)
 
     def _print(self, text: str) -> None:
         self._length += len(text)
@@ -306,12 +315,19 @@ class Evaluation:
             raise TemplateError(message, 1, 1)
         self._parts.append(text)
 
-    def _step(self, position: Position) -> None:
-        self._steps += 1
+    def _spend(self, result: object, position: Position) -> None:
+        """What was made counts as well: many large values take long, too."""
+        if isinstance(result, str | Mapping | list):
+            self._step(position, len(result) // _MADE_IN_A_STEP)
+
+    def _step(self, position: Position, more: int = 0) -> None:
+        self._steps += 1 + more
         if self._steps > MAX_STEPS:
             _fail(f"it does not end within {MAX_STEPS} steps", position)
 
 
+_NOT_UTF8: Final = re.compile("[\ud800-\udfff]")
+"""How bytes that are no text stand in strings; see `apps.templates.go_types`."""
 _SHORT_CIRCUIT: Final = frozenset(("and", "or"))
 
 _Walk = Callable[[Evaluation, list[object]], object]
@@ -329,13 +345,11 @@ _WALKS: Final[Mapping[str, _Walk]] = {
 """Functions that do not look at everything that lies below what they are given."""
 
 
-def _is_true(value: object) -> bool:
-    """What Go's templates take for true. Written out, since Python's truth differs."""
-    if value is None or value is False:
-        return False
-    if isinstance(value, int | float):
-        return value != 0
-    return not isinstance(value, str | Mapping | list | tuple) or len(value) > 0
+def _method(value: Opaque, name: str, position: Position) -> object:
+    try:
+        return value.field(name)
+    except FunctionError as error:
+        _fail(str(error), position)
 
 
 def _fail(message: str, position: Position) -> NoReturn:

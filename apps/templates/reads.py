@@ -117,8 +117,10 @@ class _Analysis:
         over = self._value(node.over, dot)
         self._read(over, node.over.position)
         element = frozenset(_Place(place.path, False, place.required) for place in over)
-        # Twice: what an iteration assigns, the next one may read.
-        for _ in range(2):
+        # What an iteration assigns, the next one may read: until nothing more comes of it.
+        before: dict[str, _Value] | None = None
+        while before != self.variables:
+            before = dict(self.variables)
             self._assign(node.over, element)
             self.nodes(node.body, element)
         self.nodes(node.otherwise or (), dot)

@@ -135,3 +135,22 @@ def test_if_with_and_range_agree_on_what_is_empty(value: object) -> None:
     if isinstance(value, list | dict):
         found = parse("{{ range .nuon.x }}1{{ else }}0{{ end }}").render(data).value
         assert found == ("1" * len(value) or "0")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{{ $s := repeat 999999 "x" }}{{ range 999 }}{{ $_ := upper $s }}{{ end }}.nuon', "steps"),
+        ('{{ "/w==" | b64dec }}.nuon', "not UTF-8"),
+        ('{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ $d }}.nuon', "contains itself"),
+        ('{{ (semver "1.2.3").Nope }}.nuon', "Nope"),
+    ],
+)  # fmt: skip
+def test_what_functions_make_is_bounded_and_is_text(text: str, message: str) -> None:
+    with pytest.raises(TemplateError) as caught:
+        render(text)
+    assert message in str(caught.value)
+
+
+def test_a_version_has_parts() -> None:
+    assert render('{{ (semver "1.2.3").Major }}.nuon').value == "1.nuon"

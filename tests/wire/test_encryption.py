@@ -17,7 +17,7 @@ from wire.encryption import KEY_ID, SUBJECT, Encryption
 from wire.key_files import KeyFileError
 from wire.key_ring import KeyRing, master_ring, worker_ring
 from wire.keys import MasterKeys, WorkerKeys
-from wire.subjects import ORG, subject_of
+from wire.subjects import ACCESS, ORG, subject_of
 from wire.unreadable import ENCRYPTED, Refused, Unreadable, is_unreadable
 
 MASTER = MasterKeys.new()
@@ -156,7 +156,7 @@ def test_a_worker_encrypts_for_nobody_else() -> None:
         (workflow("action/acme/nightly-2026-01-01T00:00:00Z"), "install/acme"),
         (workflow("build/shop/1"), "app/shop"),
         (workflow("rollout/shop/1"), "app/shop"),
-        (workflow("access/dev"), ORG),
+        (workflow("access/dev"), ACCESS),
         (workflow("alone"), ORG),
         (workflow("deploy/NO NAME/1"), ORG),
         (activity("install.acme", "rollout/shop/1"), "install/acme"),
