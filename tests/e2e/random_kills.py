@@ -26,16 +26,18 @@ from exclave.demo.cast import Cast, StoryFailed
 from exclave.demo.stage import Stage, control_plane, empty_stage, install_worker
 from exclave.demo.story import INSTALL, Story
 from exclave.dev import child
+from exclave.dev.encryption import keys_file
 from exclave.plane import Plane
 from exclave.screens.terminal import Lines
 from wire.connection import TemporalAddress, connect_once
+from wire.key_settings import master_keys
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 2.0, 6.0
 """Between two kills."""
 
 _LOOKS, _LOOK_SECONDS = 100, 0.05
 
-PROCESSES = ("worker", "tool", "supervisor", "control", "build", "temporal")
+PROCESSES = ("worker", "tool", "supervisor", "control", "build", "temporal", "gateway")
 
 EXPECTED = Counter(
     {
@@ -165,13 +167,13 @@ def compare(lines: Counter[str], tools: Counter[str]) -> list[str]:
 
 
 def left_in_store(stage: Stage) -> list[str]:
-    """What the end of the story left in the customer's store, besides its journal."""
+    """What the end of the story left in the customer's store, besides its journals."""
     store = stage.customer(INSTALL) / "data" / "store"
     files = [path.relative_to(store) for path in store.rglob("*") if path.is_file()]
     return [
         str(path)
         for path in files
-        if path.parts[0] != "journals" and not path.parts[0].startswith(".")
+        if path.parts[0] not in {"journals", "customer"} and not path.parts[0].startswith(".")
     ]
 
 
@@ -181,7 +183,7 @@ async def tell(folder: Path, seed: int, kills: bool) -> list[str]:
     # Ten kills in a minute are no reason to wait for longer and longer.
     child.LONGEST_DELAY_SECONDS = child.FIRST_DELAY_SECONDS
     lines = Lines()
-    with empty_stage(folder, usual_ports=False) as (stage, pids, lock):
+    with empty_stage(folder, usual_ports=False, guarded=True) as (stage, pids, lock):
         killer = Kills(seed, stage)
         async with control_plane(stage, pids, lock, lines) as (control, running):
 
@@ -190,7 +192,8 @@ async def tell(folder: Path, seed: int, kills: bool) -> list[str]:
 
             temporal = str(stage.declaration.temporal.address)
             where = TemporalAddress(temporal, stage.declaration.namespace)
-            plane = Plane(where, await connect_once(where))
+            keys = master_keys(keys_file(stage.declaration))
+            plane = Plane(where, await connect_once(where, keys))
             cast = Cast(plane, f"http://{stage.declaration.registry.push}", lines)
             edit = lambda config: with_ledger(config, ledger)  # noqa: E731
             story = asyncio.create_task(Story(stage, cast, lines, start_worker, edit).tell())
