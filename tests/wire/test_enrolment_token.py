@@ -160,7 +160,9 @@ def test_keys_are_made_once_and_are_the_owner_s_alone(tmp_path: Path) -> None:
     assert [one.name for one in folder.iterdir()] == ["keys.pem"]
 
 
-@pytest.mark.parametrize("content", [b"", b"nonsense", WORKER._pem()[:100]])
+@pytest.mark.parametrize(
+    "content", [b"", b"nonsense", WORKER._pem()[:100]], ids=["empty", "nonsense", "cut off"]
+)
 def test_damaged_keys_say_what_to_do(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "keys.pem").write_bytes(content)
     with pytest.raises(IdentityUnusable, match="Remove it"):
