@@ -41,15 +41,15 @@ class Findings:
             line: Of the file, where that is known.
             within: The line within the key's string, counted from 1, where it is about that.
         """
-        self._add(_Found(Problem(file, key, message, "error", line), within))
+        self._add(_Found(Problem(file, key, _on_a_line(message), "error", line), within))
 
     def warning(self, file: str, key: str, message: str, within: int | None = None) -> None:
         """Adds a warning."""
-        self._add(_Found(Problem(file, key, message, "warning"), within))
+        self._add(_Found(Problem(file, key, _on_a_line(message), "warning"), within))
 
     def note(self, file: str, key: str, message: str) -> None:
         """Adds a note."""
-        self._add(_Found(Problem(file, key, message, "note"), None))
+        self._add(_Found(Problem(file, key, _on_a_line(message), "note"), None))
 
     def brought_in(self, file: str, key: str, source: str) -> None:
         """Lets problems within the string of a key be told of the file that it was read from."""
@@ -102,6 +102,16 @@ class Findings:
         if found.within is None:
             return replace(problem, line=places.line(problem.key))
         return replace(problem, line=places.line_within(problem.key, found.within))
+
+
+_CONTROLS = {
+    code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)
+}
+
+
+def _on_a_line(message: str) -> str:
+    """The message with what it quotes on one line: names hold whatever was written."""
+    return message.translate(_CONTROLS)
 
 
 _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}
