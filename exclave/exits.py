@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from exclave.screens.terminal import plain
-from wire.unreadable import Unreadable
+from wire.faults import Unreadable
 
 
 class Exit(IntEnum):

@@ -15,6 +15,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 
 from contracts.errors import BadInput, ExclaveError, KeyMissing, PayloadRefused
 from contracts.messages import Command, WorkerInput
+from wire.faults import Unreadable
 
 ENCRYPTED: Final = b"binary/encrypted"
 _UNREADABLE: Final = "exclave/unreadable"
@@ -23,10 +24,6 @@ NO_KEYS: Final = (
     "This payload is encrypted, and this process was given no keys. On the control side, name the "
     "file of the master keys: EXCLAVE_KEYS=FILE. A worker gets its keys with its enrolment."
 )
-
-
-class Unreadable(Exception):
-    """A payload cannot be read here; a fault of our own, or of whoever holds the keys."""
 
 
 @dataclass(frozen=True)

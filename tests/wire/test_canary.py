@@ -16,9 +16,9 @@ from temporalio.testing import WorkflowEnvironment
 
 from contracts.errors import KeyMissing
 from wire.connection import TemporalAddress, connect_once
+from wire.faults import Unreadable
 from wire.key_ring import KeyRing
 from wire.keys import MasterKeys
-from wire.unreadable import Unreadable
 from workers.log_lines import WordlessExceptions
 
 pytestmark = pytest.mark.process

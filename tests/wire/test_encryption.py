@@ -14,11 +14,12 @@ from contracts.deploys import DeployInput, PlanInput
 from contracts.errors import BadInput, KeyMissing, PayloadRefused
 from wire.conversion import data_converter, encrypting
 from wire.encryption import KEY_ID, SUBJECT, Encryption
+from wire.faults import Unreadable
 from wire.key_files import KeyFileError
 from wire.key_ring import KeyRing, master_ring, worker_ring
 from wire.keys import MasterKeys, WorkerKeys
 from wire.subjects import ACCESS, ORG, subject_of
-from wire.unreadable import ENCRYPTED, Refused, Unreadable, is_unreadable
+from wire.unreadable import ENCRYPTED, Refused, is_unreadable
 
 MASTER = MasterKeys.new()
 ACME = MASTER.for_install("dev", "acme")
