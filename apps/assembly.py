@@ -56,7 +56,7 @@ def app_config(entities: Entities) -> AppConfig | None:
 def plane_config(entities: Entities) -> PlaneConfig:
     """What is the control plane's alone."""
     metadata = _one(entities, MetadataFile)
-    return PlaneConfig(
+    return PlaneConfig.model_construct(
         slack_webhook_url=metadata.slack_webhook_url if metadata else None,
         installs=_by_name(entities, InstallConfig),
         installs_location=_one(entities, InstallsLocation),

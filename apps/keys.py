@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import lru_cache
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _LAST = re.compile(r"""(?:^|\.)(?:"(?:[^"\\]|\\.)*"|[A-Za-z0-9_-]+)$|\[\d+\]$""")
@@ -16,9 +17,13 @@ def below(at: str, *parts: str | int) -> str:
         if isinstance(part, int):
             at += f"[{part}]"
         else:
-            name = part if _BARE.fullmatch(part) else json.dumps(part, ensure_ascii=False)
-            at += f".{name}" if at else name
+            at += f".{_shown(part)}" if at else _shown(part)
     return at
+
+
+@lru_cache(maxsize=1024)
+def _shown(name: str) -> str:
+    return name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
 def joined(at: str, path: str) -> str:

@@ -40,6 +40,11 @@ def shape(model: type[Model]) -> Mapping[str, Slot]:
 
 def inner_tables(value: object, slot: Slot, at: str) -> Iterator[tuple[str, Any]]:
     """Each table (of TOML, or as a model) below a key, with its path; what is none is left out."""
+    if not value:
+        # An empty table is one; most keys are simply not there.
+        if value == {} and slot.form == "one":
+            yield at, value
+        return
     match slot.form:
         case "one":
             items: list[tuple[str, Any]] = [(at, value)]
@@ -55,10 +60,16 @@ def inner_tables(value: object, slot: Slot, at: str) -> Iterator[tuple[str, Any]
 def templates(model: Model, at: str = "") -> Iterator[tuple[str, str]]:
     """Each string of a model that is a template, with the path of its key."""
     for name, slot in shape(type(model)).items():
-        value, place = getattr(model, name), below(at, name)
-        if Mark.TEMPLATE in slot.marks:
+        is_template = Mark.TEMPLATE in slot.marks
+        if not is_template and slot.inner is None:
+            continue
+        value = getattr(model, name)
+        if not value:
+            continue
+        place = below(at, name)
+        if is_template:
             yield from strings(value, place)
-        elif slot.inner is not None:
+        else:
             for key, table in inner_tables(value, slot, place):
                 yield from templates(table, key)
 
