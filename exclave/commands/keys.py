@@ -17,8 +17,11 @@ from wire.subjects import ACCESS
 
 keys = typer.Typer(
     help="The keys that payloads are encrypted with. Nobody can read a history without them: keep "
-    "a copy where you keep secrets.",
+    "a copy where you keep secrets.\n\n"
+    "Example:\n\n    exclave keys new keys.json\n\n"
+    "    exclave keys worker keys.json acme stack/worker-keys.json",
     no_args_is_help=True,
+    rich_markup_mode="markdown",
 )
 
 _NAME = re.compile(NAME_PATTERN)

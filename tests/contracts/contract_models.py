@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 import contracts
 from contracts.activities import Activity
-from contracts.messages import Command, Message
+from contracts.messages import Command, Message, Public
 
 
 def modules() -> list[ModuleType]:
@@ -17,14 +17,14 @@ def modules() -> list[ModuleType]:
 
 
 def models() -> dict[str, type[BaseModel]]:
-    """Every message, by name; the two bases are none."""
+    """Every message, by name; the bases are none."""
     found = {
         value.__name__: value
         for module in modules()
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, BaseModel)
     }
-    return {n: m for n, m in found.items() if m not in (BaseModel, Command, Message)}
+    return {n: m for n, m in found.items() if m not in (BaseModel, Command, Message, Public)}
 
 
 def activities() -> dict[str, Activity[BaseModel, BaseModel]]:

@@ -17,7 +17,7 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 from tls_certificates import Certificate
 
-from activities.access.activities import AccessActivities
+from activities.access.activities import AccessActivities, PayloadKeys
 from activities.access.authority import EnrolmentAuthority, EnrolmentKey
 from activities.access.vouching import Vouching
 from contracts.access import (
@@ -168,6 +168,7 @@ async def controlled(
     *,
     key: EnrolmentKey | None = None,
     vouching: Vouching | None = None,
+    payload_keys: PayloadKeys = lambda subject: f"payload keys of {subject}".encode(),
 ) -> AsyncIterator[Org]:
     """A control worker of the org, with an enrolment key."""
     authority = EnrolmentAuthority([key or EnrolmentKey(bytes(range(32)))])
@@ -175,7 +176,7 @@ async def controlled(
         authority,
         client.namespace,
         vouching=vouching,
-        payload_keys=lambda subject: f"payload keys of {subject}".encode(),
+        payload_keys=payload_keys,
         clock=clock,
     )
     async with Worker(

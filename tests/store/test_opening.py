@@ -59,8 +59,12 @@ def test_a_worker_imports_nothing_of_s3_unless_it_has_such_a_store(tmp_path: Pat
     (tmp_path / "acme.toml").write_text(ENROLMENT.render())
     opened = f"""
 from pathlib import Path
+from activities.customer.rules import rules_of
+from artifacts.registry import Registry
 from stacks.enrolment import Enrolment
-workers.install.open_workplace(Enrolment.read(Path("{tmp_path}/acme.toml")), Path("{tmp_path}"))
+file, data = Path("{tmp_path}/acme.toml"), Path("{tmp_path}")
+releases = Registry("http://127.0.0.1:1")
+workers.install.open_workplace(Enrolment.read(file), data, releases, rules_of(file, None))
 """
     loaded = _loaded_by("workers.install", opened)
     assert "store.folder" in loaded

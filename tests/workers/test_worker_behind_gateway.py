@@ -24,6 +24,7 @@ sys.path.append(str(Path(__file__).parents[1] / "gateway"))
 
 from enrolment_site import ORG, Org, controlled, soon, temporal
 
+from activities.access.activities import no_payload_keys
 from contracts.installs import DESCRIBE, DescribeInput
 from contracts.messages import WorkerDescription
 from contracts.names import install_queue
@@ -75,7 +76,10 @@ def running(log: Path, *argv: str) -> Iterator[Running]:
 
 @pytest.fixture
 async def org() -> AsyncIterator[Org]:
-    async with temporal() as client, controlled(client, time.time) as found:
+    async with (
+        temporal() as client,
+        controlled(client, time.time, payload_keys=no_payload_keys) as found,
+    ):
         yield found
 
 
