@@ -1,8 +1,20 @@
-"""What every tool gets of the worker's environment, whatever engine runs it: no secret is in it."""
+"""What every tool gets of the worker's environment, whatever engine runs it: the way out.
+
+No secret is in it, but a proxy's password where the machine has one: that is masked.
+"""
 
 import os
 
-_PASSED_ON = ("PATH", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE")
+from wire.egress import secrets_of_proxies
+from wire.trust import VARIABLES
+
+_PASSED_ON = (
+    "PATH",
+    # Of tools, some read the one and some the other.
+    *("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"),
+    *("https_proxy", "http_proxy", "no_proxy"),
+    *VARIABLES,
+)
 
 
 def defaults() -> dict[str, str]:
@@ -14,3 +26,8 @@ def defaults() -> dict[str, str]:
 def passed_on() -> dict[str, str]:
     """The part of the worker's environment that tools get."""
     return {name: value for name in _PASSED_ON if (value := os.environ.get(name))}
+
+
+def secrets_passed_on() -> list[str]:
+    """What of that must not be shown."""
+    return secrets_of_proxies()

@@ -1,4 +1,4 @@
-"""HTTP to one registry: same-host redirects only, no proxy from the environment, typed errors."""
+"""HTTP to one registry: same-host redirects only, through the machine's proxy, typed errors."""
 
 import ssl
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import httpx
 
 from artifacts.errors import RegistryRefused, RegistryUnreachable
+from wire.egress import http_proxy_of
 
 MAX_REDIRECTS = 5
 _ERROR_BODY_BYTES = 4096
@@ -24,13 +25,14 @@ class Transport:
     ) -> None:
         """Nothing is connected yet."""
         self.address = address
-        # trust_env would also send loopback addresses through a proxy of the environment's.
         self._client = httpx.Client(
             timeout=timeout,
             trust_env=False,
             headers={"User-Agent": "exclave"},
             auth=auth,
             verify=trust or True,
+            # trust_env would also send loopback addresses through it.
+            proxy=http_proxy_of(address),
         )
 
     def close(self) -> None:

@@ -27,6 +27,7 @@ from wire.gateway_address import GatewayAddress
 
 _HOST = r"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)"
 _ADDRESS = re.compile(rf"{_HOST}:(?P<port>[0-9]{{1,5}})")
+_PATH = re.compile(r"/[!-~]{1,300}")
 _REGION = re.compile(r"[a-z0-9-]{1,40}")
 _URL = re.compile(rf"https?://{_HOST}(?::(?P<port>[0-9]{{1,5}}))?(?P<path>/[A-Za-z0-9._~/-]*)?")
 
@@ -62,6 +63,12 @@ def _authority(value: str) -> str:
         ssl.create_default_context(cadata=value)
     except (ssl.SSLError, ValueError) as error:
         raise ValueError("this is no certificate in PEM") from error
+    return value
+
+
+def _path(value: str) -> str:
+    if not _PATH.fullmatch(value):
+        raise ValueError(f"{value!r} is no path; write for example /etc/exclave/ca.pem")
     return value
 
 
@@ -115,6 +122,9 @@ class Enrolment(BaseModel):
     """The cloud that vouches for the machine; without it, the token in the file beside this one."""
     cloud_audience: Annotated[str, StringConstraints(pattern=r"^[!-~]{1,300}$")] | None = None
     """For whom the cloud's token is made, where the cloud does not let the worker choose."""
+    ca_bundle: Annotated[str, AfterValidator(_path)] | None = None
+    """A file on the worker's machine with authorities (PEM) that are trusted besides the others, by
+    the worker and by all its tools: those of a network that looks into TLS."""
 
     @model_validator(mode="after")
     def _complete(self) -> "Enrolment":

@@ -16,6 +16,7 @@ from temporalio.envconfig import ClientConfig
 from temporalio.service import RetryConfig, RPCError, TLSConfig
 
 from wire.conversion import encrypting
+from wire.egress import Proxy
 from wire.keys import Keys
 
 _log = logging.getLogger(__name__)
@@ -49,6 +50,8 @@ class TemporalAddress:
     tls: TLSConfig | bool = False
     credential: Credential | None = None
     """What each call is shown with, where the address is a gateway's."""
+    proxy: Proxy | None = None
+    """What it is reached through."""
 
     @staticmethod
     def from_environment(
@@ -80,6 +83,7 @@ async def connect_once(
         retry_config=_PATIENT if patient else None,
         tls=where.tls,
         api_key=credential.token if credential else None,
+        http_connect_proxy_config=where.proxy.for_grpc() if where.proxy else None,
     )
     if credential is not None:
         credential.attach(client)
@@ -104,7 +108,7 @@ async def connect(
                 "Waiting for the control plane at %s (namespace %s): %s. Trying again in %.0f s.",
                 where.address,
                 where.namespace,
-                _reason(error),
+                reason(error),
                 delay,
             )
             await asyncio.sleep(delay)
@@ -118,7 +122,7 @@ def _delays() -> Iterator[float]:
         delay = min(delay * 2, 15.0)
 
 
-def _reason(error: BaseException) -> str:
-    """The innermost words of the error: the outer ones only say that connecting failed."""
+def reason(error: BaseException) -> str:
+    """The innermost words of an error: the outer ones only say that connecting failed."""
     quoted = _INNERMOST.findall(str(error))
     return str(quoted[-1] if quoted else error)[:300]

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import BaseModel, ValidationError
 
 from contracts.access import CloudProof, EarlierAnswer, TokenProof
+from wire.egress import http_proxy_of
 from wire.enrolment_messages import (
     ASSERTION_ALGORITHM,
     ASSERTION_AUDIENCE,
@@ -233,7 +234,11 @@ class GatewayCalls:
             verify = self._who.gateway.context() if self._who.gateway.secure else True
             # No redirects: what is sent is for this gateway alone.
             self._client = httpx.AsyncClient(
-                verify=verify, timeout=_SECONDS, follow_redirects=False
+                verify=verify,
+                timeout=_SECONDS,
+                follow_redirects=False,
+                trust_env=False,
+                proxy=http_proxy_of(self._who.gateway.url),
             )
         return self._client
 

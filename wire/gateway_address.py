@@ -4,6 +4,8 @@ import re
 import ssl
 from dataclasses import dataclass
 
+from temporalio.service import TLSConfig
+
 _URL = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?/?"
 )
@@ -53,6 +55,12 @@ class GatewayAddress:
         if re.search(r":[0-9]+$", host):
             return host
         return f"{host}:{443 if self.secure else 80}"
+
+    def tls(self) -> TLSConfig | bool:
+        """What gRPC trusts; False where it is spoken in clear."""
+        if self.secure and self.ca is not None:
+            return TLSConfig(server_root_ca_cert=self.ca.encode())
+        return self.secure
 
     def context(self) -> ssl.SSLContext:
         """What httpx trusts.

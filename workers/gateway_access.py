@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from temporalio.service import TLSConfig
-
 from artifacts.registry import Registry
 from stacks.enrolment import TOKEN_FILE, Enrolment
 from wire.cloud_documents import document_of
 from wire.connection import TemporalAddress
 from wire.credential import ByCloud, ByToken, Credentials, Enrolling, Proof
+from wire.egress import proxy_to
 from wire.enrolling import ControlKeys, Enrolee
 from wire.gateway_address import GatewayAddress
 from wire.key_ring import KeyRing
 from wire.keys import Keys, WorkerKeys
+from wire.trust import Trust
 from wire.worker_identity import WorkerIdentity
 
 IDENTITY_FOLDER = "identity"
@@ -50,31 +50,30 @@ def reach(enrolment: Enrolment, enrolment_file: Path, data: Path) -> Reach:
 
     Raises:
         IdentityUnusable: its keys cannot be used.
+        TrustUnusable: the authority that it shall trust cannot be read.
+        ProxyUnusable: the machine's proxy cannot be used.
     """
+    trust = Trust.read(enrolment.ca_bundle)
     if enrolment.gateway is None or enrolment.control_key is None:
         return Reach(
-            TemporalAddress(enrolment.temporal, enrolment.namespace),
-            Registry(enrolment.releases),
+            TemporalAddress(
+                enrolment.temporal,
+                enrolment.namespace,
+                proxy=proxy_to(enrolment.temporal.rpartition(":")[0]),
+            ),
+            Registry(enrolment.releases, trust=trust.context()),
             None,
         )
-    gateway = GatewayAddress.parse(enrolment.gateway, enrolment.gateway_ca)
-    folder = data / IDENTITY_FOLDER
-    who = Enrolee(
-        org=enrolment.namespace,
-        subject=f"install/{enrolment.install}",
-        identity=WorkerIdentity.open(folder),
-        gateway=gateway,
-        control=ControlKeys.parse(enrolment.control_key),
-    )
-    proof: Proof = ByToken(enrolment_file.with_name(TOKEN_FILE))
-    if enrolment.cloud is not None:
-        proof = ByCloud(enrolment.cloud, document_of(enrolment.cloud, enrolment.cloud_audience))
-    credentials = Credentials(Enrolling(who, folder, proof))
-    tls: TLSConfig | bool = gateway.secure
-    if gateway.secure and gateway.ca is not None:
-        tls = TLSConfig(server_root_ca_cert=gateway.ca.encode())
+    enrolling = enrolling_of(enrolment, enrolment_file, data, trust)
+    gateway, credentials = enrolling.who.gateway, Credentials(enrolling)
     return Reach(
-        TemporalAddress(gateway.target, enrolment.namespace, tls, credentials),
+        TemporalAddress(
+            gateway.target,
+            enrolment.namespace,
+            gateway.tls(),
+            credentials,
+            proxy_to(gateway.target.rpartition(":")[0]),
+        ),
         Registry(
             gateway.url,
             auth=credentials.auth,
@@ -82,3 +81,25 @@ def reach(enrolment: Enrolment, enrolment_file: Path, data: Path) -> Reach:
         ),
         credentials,
     )
+
+
+def enrolling_of(enrolment: Enrolment, enrolment_file: Path, data: Path, trust: Trust) -> Enrolling:
+    """How the worker of an enrolment with a gateway gets enrolled; makes its keys if it has none.
+
+    Raises:
+        IdentityUnusable: its keys cannot be used.
+    """
+    if enrolment.gateway is None or enrolment.control_key is None:
+        raise AssertionError("only behind a gateway is there anything to enrol with")
+    folder = data / IDENTITY_FOLDER
+    who = Enrolee(
+        org=enrolment.namespace,
+        subject=f"install/{enrolment.install}",
+        identity=WorkerIdentity.open(folder),
+        gateway=GatewayAddress.parse(enrolment.gateway, trust.authorities(enrolment.gateway_ca)),
+        control=ControlKeys.parse(enrolment.control_key),
+    )
+    proof: Proof = ByToken(enrolment_file.with_name(TOKEN_FILE))
+    if enrolment.cloud is not None:
+        proof = ByCloud(enrolment.cloud, document_of(enrolment.cloud, enrolment.cloud_audience))
+    return Enrolling(who, folder, proof)

@@ -38,8 +38,10 @@ from store.install_state import InstallState
 from store.machine import Machine
 from store.opening import open_store
 from store.pausing import is_paused
+from wire.egress import ProxyUnusable, except_this_machine
 from wire.key_files import KeyFileError
 from wire.key_settings import worker_keys
+from wire.trust import Trust, TrustUnusable
 from wire.unreadable import Readable
 from wire.worker_identity import IdentityUnusable
 from workers.gateway_access import reach
@@ -84,8 +86,10 @@ def main() -> None:
     os.umask(0o077)
     data = settings.data.resolve()
     try:
+        except_this_machine()
         control = reach(enrolment, settings.enrolment, data)
-    except IdentityUnusable as error:
+        Trust.read(enrolment.ca_bundle).spread(data / "trust")
+    except (IdentityUnusable, TrustUnusable, ProxyUnusable) as error:
         parser.exit(1, f"exclave-worker: {error}\n")
     rules = rules_of(settings.enrolment, settings.policy)
     workplace = open_workplace(enrolment, data, control.releases, rules)

@@ -10,7 +10,7 @@ from activities.customer.telling import identify
 from activities.masking import Mask
 from activities.operations.operation import ToolRun
 from activities.operations.spec import Command
-from activities.tool_environment import defaults, passed_on
+from activities.tool_environment import defaults, passed_on, secrets_passed_on
 from activities.workplace import Workplace
 from apps.config import ActionStep, AppConfig
 from apps.environment import environment_problems, script_variable_problem
@@ -109,7 +109,7 @@ def _environment(
         raise BadInput("; ".join(error.problems)) from None
     except TemplateError as error:
         raise BadConfig(f"{input.action}, step {step.name!r}: {error}") from None
-    secrets += [one.value for one in rendered.values() if one.sensitive]
+    secrets += [one.value for one in rendered.values() if one.sensitive] + secrets_passed_on()
     return {name: go_text(one.value) for name, one in rendered.items()}, Mask.of(secrets)
 
 

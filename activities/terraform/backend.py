@@ -9,6 +9,7 @@ from typing import Any
 
 from activities.terraform.state_file import state_key
 from activities.terraform.tool import TerraformTool
+from activities.tool_environment import secrets_passed_on
 from contracts.errors import ToolMissing
 from store.interface import Store
 from store.s3_place import S3Place
@@ -117,7 +118,7 @@ class Backend:
 def backend_secrets(store: Store) -> list[object]:
     """What of the worker's own must not be shown, where Terraform is given it."""
     given = _given() if store.s3_place() is not None else {}
-    return [given[name] for name in _SECRET if name in given]
+    return [*(given[name] for name in _SECRET if name in given), *secrets_passed_on()]
 
 
 def _given() -> dict[str, str]:
