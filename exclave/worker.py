@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from exclave.commands.worker_doctor import doctor
 from exclave.commands.worker_journal import journal
 from exclave.commands.worker_plans import approve, deny, plans
 from stacks.enrolment import Enrolment, EnrolmentError
@@ -25,6 +26,7 @@ worker.command("plans")(plans)
 worker.command("approve")(approve)
 worker.command("deny")(deny)
 worker.command("journal")(journal)
+worker.command("doctor")(doctor)
 
 
 @worker.command("set-input")

@@ -1,0 +1,70 @@
+"""`exclave worker doctor`: what the worker's machine cannot reach, and why."""
+
+import asyncio
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from exclave.customers_side import EnrolmentOption
+from exclave.exits import Exit, Refused, ending
+from exclave.output import Output, OutputOption, print_json
+from exclave.screens.terminal import Lines, plain
+from stacks.enrolment import Enrolment, EnrolmentError
+from workers.doctor import Finding, examine
+
+
+def doctor(
+    enrolment: EnrolmentOption,
+    data: Annotated[
+        Path,
+        typer.Option(
+            "--data",
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="The worker's data folder (default: the current folder).",
+        ),
+    ] = Path(),
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Say which of the hosts that the worker needs cannot be reached, and why.
+
+    It goes the worker's own way: run it as the worker's user, with the worker's HTTPS_PROXY. It
+    ends with 0 if the worker can work, and with 1 if something is in its way.
+
+    Example:
+
+        exclave worker doctor --enrolment acme.toml --data /var/lib/exclave
+    """
+    with ending(), tempfile.TemporaryDirectory() as folder:
+        try:
+            enrolled = Enrolment.read(enrolment)
+        except EnrolmentError as error:
+            raise Refused(str(error)) from error
+        found = asyncio.run(examine(enrolled, enrolment, data.resolve(), Path(folder)))
+        if output is Output.JSON:
+            ok = all(one.ok for one in found)
+            checks = [asdict(one) for one in found]
+            print_json({"install": enrolled.install, "ok": ok, "checks": checks})
+        else:
+            _show(Lines(), found)
+    if not all(one.ok for one in found):
+        raise typer.Exit(Exit.FAILED)
+
+
+def _show(lines: Lines, found: list[Finding]) -> None:
+    place = ""
+    for one in found:
+        if one.place != place:
+            place = one.place
+            lines(plain(place))
+        mark = lines.paint("ok   ", "green") if one.ok else lines.paint("FAILS", "red", bold=True)
+        lines(f"  {mark}  {one.check:<10}  {plain(one.said)}")
+        if one.what_to_do:
+            lines(f"{'':>21}{plain(one.what_to_do)}")
+    failed = [one for one in found if not one.ok]
+    lines("")
+    lines(f"{len(failed)} of {len(found)} checks fail." if failed else "Nothing is in the way.")
