@@ -1,7 +1,3 @@
 """OCI artifacts: layout folders, the distribution client, archives and the digests of it all."""
 
-import sys
-
-# httpx takes in its command line where it can: click, rich and pygments, 5 MB of every process
-# that fetches anything. To say that there is none makes it go on without.
-sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
+import wire  # noqa: F401 - before httpx, whose command line it keeps out

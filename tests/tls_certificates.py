@@ -1,7 +1,8 @@
-"""Certificates of 127.0.0.1, of an authority of the test's own."""
+"""Certificates of an authority of the test's own."""
 
 import datetime
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,12 +26,19 @@ class Certificate:
     ca: Path
 
 
-def make_certificate(folder: Path) -> Certificate:
+def make_certificate(
+    folder: Path,
+    *,
+    names: Sequence[str] = ("127.0.0.1", "localhost"),
+    issuer: str = "authority of the tests",
+    ended: bool = False,
+) -> Certificate:
+    folder.mkdir(exist_ok=True)
     authority = generate_private_key(SECP256R1())
     own = generate_private_key(SECP256R1())
-    issuer = _name("authority of the tests")
+    by = _name(issuer)
     ca = (
-        _builder(issuer, issuer, authority)
+        _builder(by, by, authority)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs=True), critical=True)
         .add_extension(
@@ -38,12 +46,9 @@ def make_certificate(folder: Path) -> Certificate:
         )
         .sign(authority, SHA256())
     )
-    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
     leaf = (
-        _builder(_name("gateway"), issuer, own)
-        .add_extension(
-            x509.SubjectAlternativeName([address, x509.DNSName("localhost")]), critical=False
-        )
+        _builder(_name("gateway"), by, own, ended=ended)
+        .add_extension(x509.SubjectAlternativeName([_san(one) for one in names]), critical=False)
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key()),
             critical=False,
@@ -55,6 +60,13 @@ def make_certificate(folder: Path) -> Certificate:
     found.ca.write_bytes(ca.public_bytes(Encoding.PEM))
     found.key.write_bytes(own.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     return found
+
+
+def _san(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
 
 
 def _name(text: str) -> x509.Name:
@@ -76,7 +88,11 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: EllipticCurvePrivateKey
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: EllipticCurvePrivateKey,
+    *,
+    ended: bool = False,
 ) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (
@@ -85,6 +101,6 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=30))
+        .not_valid_before(now - datetime.timedelta(days=2))
+        .not_valid_after(now + datetime.timedelta(days=-1 if ended else 30))
     )
