@@ -73,9 +73,7 @@ async def both_ways(outer: Streams, inner: Streams, silence: float | None = None
     try:
         while not cut:
             left = None if silence is None else moved + silence - loop.time()
-            done, _ = await asyncio.wait(
-                ways, timeout=left, return_when=asyncio.FIRST_COMPLETED
-            )
+            done, _ = await asyncio.wait(ways, timeout=left, return_when=asyncio.FIRST_COMPLETED)
             if done:
                 break
             cut = silence is not None and loop.time() - moved >= silence
