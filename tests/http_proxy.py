@@ -96,7 +96,7 @@ async def connect_proxy(proxy: ConnectProxy) -> AsyncIterator[ConnectProxy]:
 
 
 @asynccontextmanager
-async def listening(serve: object) -> AsyncIterator[int]:
+async def listening(serve: object, address: str = "127.0.0.1") -> AsyncIterator[int]:
     """A server on loopback, whose connections end with it."""
     tasks: set[asyncio.Task[None]] = set()
 
@@ -111,7 +111,7 @@ async def listening(serve: object) -> AsyncIterator[int]:
         finally:
             tasks.discard(task)
 
-    server = await asyncio.start_server(tracked, "127.0.0.1", 0)
+    server = await asyncio.start_server(tracked, address, 0)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:

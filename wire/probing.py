@@ -5,6 +5,7 @@ at the end, since a name server that does not answer holds a thread for longer t
 """
 
 import asyncio
+import contextlib
 import errno
 import http.client
 import socket
@@ -154,10 +155,8 @@ def tunnel(connection: socket.socket, host: Host, proxy: Proxy) -> None:
     lines = [f"CONNECT {host.address} HTTP/1.1", *(f"{name}: {it}" for name, it in asked.items())]
     try:
         connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
-        # What follows the answer is the host's own: nothing of it may be read here.
-        answer = http.client.HTTPResponse(connection, method="CONNECT")
-        answer.begin()
-        answer.close()
+        with contextlib.closing(http.client.HTTPResponse(connection, method="CONNECT")) as answer:
+            answer.begin()
     except (OSError, http.client.HTTPException) as error:
         raise Fails(
             f"{proxy.address} does not answer as an HTTP proxy ({type(error).__name__})",
