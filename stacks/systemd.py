@@ -71,6 +71,8 @@ Type=exec
 ExecStart=/opt/exclave/bin/exclave-worker /etc/exclave/enrolment.toml
 # The tools that it starts are found here, Terraform first of all.
 Environment=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/exclave/bin
+# Where this machine reaches the outside through a proxy: HTTPS_PROXY, NO_PROXY, one a line.
+EnvironmentFile=-/etc/exclave/environment
 WorkingDirectory=/var/lib/exclave
 StateDirectory=exclave
 StateDirectoryMode=0700
@@ -187,16 +189,13 @@ As root, with Exclave installed in `/opt/exclave` (a Python environment with `ex
     install -m 0644 {unit} /etc/systemd/system/{unit}
     systemctl daemon-reload
     systemctl enable --now {unit}
-    journalctl --unit {unit} --follow
 
-It says `Working on the queue install.{install}` once it is connected, and until then which address
-it waits for, and why.
+If it does not get through, this says which host cannot be reached, and why:
 
-{identity}## Take it back
+    runuser -u exclave -- /opt/exclave/bin/exclave worker doctor {flags}
 
-    systemctl disable --now {unit}
-
-From then on nothing of the vendor's runs here; a tool that is running finishes first. Have the
-install deprovisioned before, or what was deployed stays where it is. The store is yours to delete:
-without it nobody knows any more what Terraform has made.
+Behind a proxy, write `HTTPS_PROXY=http://proxy.example.com:3128` into `/etc/exclave/environment`
+(0600, of root) before, and have it in the environment of that command, too. Where your network
+looks into TLS, name your own authority's certificate in `{enrolment}`:
+`ca_bundle = "/etc/exclave/ca.pem"`. Both hold for the worker and all its tools.
 """

@@ -16,6 +16,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+NAME = "gateway.internal"
+"""A name that no name server knows."""
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -29,7 +32,7 @@ class Certificate:
 def make_certificate(
     folder: Path,
     *,
-    names: Sequence[str] = ("127.0.0.1", "localhost"),
+    names: Sequence[str] = ("127.0.0.1", "localhost", NAME),
     issuer: str = "authority of the tests",
     ended: bool = False,
 ) -> Certificate:

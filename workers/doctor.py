@@ -72,6 +72,11 @@ class _Findings:
             words = f"nothing came back within {SECONDS:.0f} s"
             self.all.append(Finding(self.place, name, False, words, _CUT))
             return False
+        except Exception as error:
+            # One check that cannot be made must not hide the others; its words may hold anything.
+            words = f"the check itself failed ({type(error).__name__})"
+            self.all.append(Finding(self.place, name, False, words, "Please report this."))
+            return False
         self.all.append(Finding(self.place, name, True, said))
         return True
 
@@ -289,7 +294,14 @@ async def _store(enrolment: Enrolment, data: Path, trust: Trust) -> list[Finding
             region=enrolment.store_region or "",
             endpoint=enrolment.store_endpoint or "",
         )
-        if not await _way(found, _host_of(await bounded(partial(_s3_url, described)), trust)):
+        hosts: list[Host] = []
+
+        async def endpoint() -> str:
+            url = await bounded(partial(_s3_url, described))
+            hosts.append(_host_of(url, trust))
+            return url
+
+        if not await found.check("endpoint", endpoint()) or not await _way(found, hosts[0]):
             return found.all
     await found.check("use", bounded(use))
     return found.all

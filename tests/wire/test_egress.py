@@ -12,7 +12,7 @@ from http_proxy import ConnectProxy, both_ways, connect_proxy, listening
 from temporalio.api.workflowservice.v1 import GetSystemInfoRequest, GetSystemInfoResponse
 from temporalio.client import Client, KeepAliveConfig
 from temporalio.service import RPCError, TLSConfig
-from tls_certificates import make_certificate
+from tls_certificates import NAME, make_certificate
 
 sys.path.append(str(Path(__file__).parents[1] / "artifacts"))
 
@@ -33,7 +33,6 @@ from wire.egress import (
 from wire.gateway_address import GatewayAddress
 from wire.trust import BUNDLE, VARIABLES, Trust, TrustUnusable
 
-NAME = "gateway.internal"
 LOGIN = "exclave:s%40fe%3A1"
 PASSWORD = "s@fe:1"
 

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 from http_proxy import ConnectProxy, both_ways, connect_proxy, listening
+from s3_server import S3Server
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from tls_certificates import make_certificate
+from tls_certificates import NAME, make_certificate
 from typer.testing import CliRunner
 
 sys.path.append(str(Path(__file__).parents[1] / "gateway"))
@@ -31,7 +32,6 @@ from wire.enrolment_token import TokenId
 from wire.trust import VARIABLES
 from workers.doctor import Finding, examine
 
-NAME = "gateway.internal"
 PASSWORD = "s@fe:1"
 KEY = EnrolmentKey(bytes(range(32)))
 ALL_WELL = ["name ok", "connect ok", "tls ok", "http ok", "clock ok", "grpc ok"]
@@ -39,12 +39,11 @@ ALL_WELL = ["name ok", "connect ok", "tls ok", "http ok", "clock ok", "grpc ok"]
 
 @pytest.fixture(autouse=True)
 def nothing_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "no_proxy"):
+    proxies = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+    for name in (*proxies, *VARIABLES):
         # Set first, so that what is set meanwhile is put back, too.
         monkeypatch.setenv(name, "")
-        monkeypatch.setenv(name.upper(), "")
-    for name in VARIABLES:
-        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
 
 
 @dataclass
@@ -232,6 +231,19 @@ async def test_by_ipv6_alone(tmp_path: Path) -> None:
             machine = Machine(tmp_path, f"https://[::1]:{outside}", ca)
             found = await machine.of_gateway()
     assert marks(found) == ALL_WELL, found
+
+
+@pytest.mark.usefixtures("s3_environment")
+async def test_a_store_in_a_bucket(tmp_path: Path, s3_server: S3Server) -> None:
+    async def found(bucket: str) -> list[Finding]:
+        place = {"store": f"s3://{bucket}/acme", "store_endpoint": s3_server.endpoint}
+        machine = Machine(tmp_path, "https://127.0.0.1:1", extra=place)
+        return [one for one in await machine.examined() if one.place.startswith("store ")]
+
+    well = await found(s3_server.make_bucket())
+    assert marks(well) == ["endpoint ok", "name ok", "connect ok", "use ok"], well
+    *_, missing = await found("not-there")
+    assert not missing.ok and "there is no bucket not-there" in missing.said
 
 
 @pytest.mark.parametrize(

@@ -135,10 +135,13 @@ def test_the_environment_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
     monkeypatch.setenv("TF_VAR_size", "hunter2")
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy")
+    monkeypatch.setenv("no_proxy", "localhost")
+    monkeypatch.setenv("AWS_CA_BUNDLE", "/etc/ca.pem")
     monkeypatch.delenv("TF_CLI_CONFIG_FILE", raising=False)
     found = environment(tmp_path, tmp_path / "home", {"EXTRA": "1", "TZ": "UTC"})
     assert "hunter2" not in found.values()
     assert found["HTTPS_PROXY"] == "http://proxy"
+    assert (found["no_proxy"], found["AWS_CA_BUNDLE"]) == ("localhost", "/etc/ca.pem")
     assert (found["EXTRA"], found["TZ"]) == ("1", "UTC")
     assert found["TF_INPUT"] == "0"
     assert Path(found["TF_CLI_CONFIG_FILE"]).read_text() == "disable_checkpoint = true\n"

@@ -1,0 +1,42 @@
+"""A worker whose only way out is a proxy, in a network that has an authority of its own."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from http_proxy import ConnectProxy, connect_proxy
+from test_worker_behind_gateway import describe, gateway_settings, org, running, stack
+from tls_certificates import NAME
+
+from stacks.enrolment import Enrolment
+
+__all__ = ["org"]
+pytestmark = pytest.mark.process
+
+
+async def test_it_enrols_and_works(
+    org: Any,
+    tmp_path: Path,
+    unused_tcp_port: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings = gateway_settings(tmp_path, unused_tcp_port, org)
+    file = stack(tmp_path / "stack", f"{NAME}:443", tmp_path / "ca.pem", org)
+    # The authority is not the vendor's, but the customer's own: it is named, and not in the stack.
+    named = {"gateway_ca": None, "ca_bundle": str(tmp_path / "ca.pem")}
+    file.write_text(Enrolment.read(file).model_copy(update=named).render())
+    argv = ("workers.install", str(file), "--data", str(tmp_path / "data"))
+    knows = {f"{NAME}:443": ("127.0.0.1", unused_tcp_port)}
+    with running(tmp_path / "gateway.log", "workers.admission", str(settings)) as gateway:
+        await gateway.says("Serving at")
+        async with connect_proxy(ConnectProxy(knows, "exclave:pass-word")) as proxy:
+            monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+            with running(tmp_path / "worker.log", *argv) as worker:
+                await worker.says("This worker is enrolled as install/acme")
+                await worker.says("Working on the queue install.acme")
+                assert (await describe(org)).protocol
+            assert set(proxy.asked) == {f"{NAME}:443 200"}
+    assert "pass-word" not in (tmp_path / "worker.log").read_text()
+    bundle = tmp_path / "data" / "trust" / "ca-bundle.pem"
+    assert (tmp_path / "ca.pem").read_text().strip() in bundle.read_text()
+    assert bundle.stat().st_mode & 0o777 == 0o644
