@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import httpx
 from pydantic import ValidationError
@@ -20,7 +20,7 @@ from temporalio.service import RPCError
 
 from activities.terraform.tool import find_terraform
 from contracts.errors import EngineFailed, ToolMissing, Unreachable
-from stacks.enrolment import TOKEN_FILE, Enrolment
+from stacks.enrolment import Enrolment
 from store.checking import check_store
 from store.interface import StoreError
 from store.opening import open_store
@@ -28,18 +28,14 @@ from store.s3_place import S3Place
 from wire.cloud_documents import document_of
 from wire.connection import TemporalAddress, connect_once, reason
 from wire.egress import Proxy, ProxyUnusable, except_this_machine, http_proxy_of, proxy_to
-from wire.enrolling import GatewayAway, GatewayRefused
 from wire.enrolment_messages import SKEW_SECONDS, TIME_PATH, TimeAnswer, skew_in_words
-from wire.enrolment_token import EnrolmentToken, InvalidToken, TokenId
 from wire.gateway_address import GatewayAddress
 from wire.probing import SECONDS, Fails, Host, bounded, connect, handshake, resolve, tunnel
 from wire.trust import Trust, TrustUnusable
-from wire.worker_identity import IdentityUnusable
-from workers.gateway_access import IDENTITY_FOLDER, enrolling_of
+from workers.enrolment_check import WORKERS_USER, enrolled_or_able
 
 _ANSWERS: Final = ("unauthenticated", "permission", "credential")
 """In what a gateway says to a call without a credential: gRPC itself came through."""
-_ASK_ANEW: Final = "Have a fresh one made: exclave access token FILE --install INSTALL."
 
 
 @dataclass(frozen=True)
@@ -110,7 +106,7 @@ async def examine(
     found = await asyncio.gather(
         *_control_plane(enrolment, enrolment_file, data, trust),
         _store(enrolment, data, trust),
-        _cloud(enrolment),
+        _cloud(enrolment, trust),
         _tools(),
     )
     return [one for some in found for one in some]
@@ -280,12 +276,12 @@ async def _store(enrolment: Enrolment, data: Path, trust: Trust) -> list[Finding
     def use() -> str:
         if enrolment.store is None and not (data / "store").exists():
             if not os.access(data, os.W_OK):
-                raise Fails(f"{data} cannot be written by this user", _WORKERS_USER)
+                raise Fails(f"{data} cannot be written by this user", WORKERS_USER)
             return "the worker makes it when it starts"
         try:
             check_store(open_store(enrolment.store_description(data)))
         except (StoreError, OSError) as error:
-            raise Fails(str(error), _WORKERS_USER if enrolment.store is None else "") from None
+            raise Fails(str(error), WORKERS_USER if enrolment.store is None else "") from None
         return "it is written, read and listed, and keeps conditions"
 
     if enrolment.store is not None:
@@ -307,26 +303,32 @@ async def _store(enrolment: Enrolment, data: Path, trust: Trust) -> list[Finding
     return found.all
 
 
-_WORKERS_USER: Final = "Run this as the worker's own user: runuser -u exclave -- exclave worker …"
-
-
 def _s3_url(place: S3Place) -> str:
     """Where requests to a bucket go."""
     if place.endpoint:
         return place.endpoint
-    import boto3  # noqa: PLC0415 - it takes half a second, of those alone who need it
-
-    session = boto3.Session(region_name=place.region or None)
-    client = session.client("s3", region_name=session.region_name or "us-east-1")
-    url = httpx.URL(client.meta.endpoint_url)
-    client.close()
+    url = httpx.URL(_aws_url("s3", place.region))
     return str(url if "." in place.bucket else url.copy_with(host=f"{place.bucket}.{url.host}"))
 
 
-async def _cloud(enrolment: Enrolment) -> list[Finding]:
+def _aws_url(service: Literal["s3", "sts"], region: str = "") -> str:
+    import boto3  # noqa: PLC0415 - it takes half a second, of those alone who need it
+
+    session = boto3.Session(region_name=region or None)
+    client = session.client(service, region_name=session.region_name or "us-east-1")
+    client.close()
+    return client.meta.endpoint_url
+
+
+async def _cloud(enrolment: Enrolment, trust: Trust) -> list[Finding]:
     if enrolment.cloud is None:
         return []
     cloud, found = enrolment.cloud, _Findings(f"cloud {enrolment.cloud}")
+    if cloud == "aws" and os.environ.get("AWS_WEB_IDENTITY_TOKEN_FILE"):
+        # A pod's identity is exchanged for credentials at STS; a machine's comes from its metadata.
+        sts = _host_of(await bounded(partial(_aws_url, "sts")), trust)
+        if not await _way(found, sts):
+            return found.all
 
     def ask() -> str:
         try:
@@ -346,50 +348,8 @@ async def _credential(
     enrolment: Enrolment, enrolment_file: Path, data: Path, trust: Trust
 ) -> list[Finding]:
     found = _Findings(f"enrolment of {enrolment.install}")
-    await found.check("credential", _state(enrolment, enrolment_file, data, trust))
+    await found.check("credential", enrolled_or_able(enrolment, enrolment_file, data, trust))
     return found.all
-
-
-async def _state(enrolment: Enrolment, enrolment_file: Path, data: Path, trust: Trust) -> str:
-    try:
-        # Without keys there is nothing to look at, and it is not for us to make them.
-        if (data / IDENTITY_FOLDER / "keys.pem").exists():
-            enrolling = enrolling_of(enrolment, enrolment_file, data, trust)
-            if enrolling.payload_keys() is not None:
-                try:
-                    answer = await enrolling.calls.credential()
-                finally:
-                    await enrolling.calls.close()
-                return f"enrolled; it gets credentials, good for {answer.seconds / 60:.0f} min"
-    except (IdentityUnusable, PermissionError) as error:
-        raise Fails(str(error), _WORKERS_USER) from None
-    except GatewayAway as error:
-        raise Fails(f"enrolled, but {error}", "See the checks of the gateway.") from None
-    except GatewayRefused as error:
-        raise Fails(f"enrolled, but refused: {error}", "Ask the vendor; see above.") from None
-    if enrolment.cloud is not None:
-        return f"not enrolled yet; {enrolment.cloud} vouches for it"
-    return _token(enrolment, enrolment_file.with_name(TOKEN_FILE))
-
-
-def _token(enrolment: Enrolment, file: Path) -> str:
-    try:
-        named = TokenId.parse(EnrolmentToken.parse(file.read_text(encoding="utf-8")).id)
-    except FileNotFoundError:
-        raise Fails(f"not enrolled, and {file} is not there", _ASK_ANEW) from None
-    except (OSError, UnicodeDecodeError):
-        raise Fails(f"not enrolled, and {file} cannot be read", _WORKERS_USER) from None
-    except InvalidToken as error:
-        raise Fails(f"not enrolled, and {file}: {error}", _ASK_ANEW) from None
-    if (named.org, named.subject) != (enrolment.namespace, f"install/{enrolment.install}"):
-        raise Fails(f"the token is for {named.subject} of {named.org}", _ASK_ANEW)
-    if named.expires < time.time():
-        raise Fails("not enrolled, and the token's day is over", _ASK_ANEW)
-    return f"not enrolled yet; a token for it is there, good for {_hours(named.expires)} h"
-
-
-def _hours(expires: float) -> str:
-    return f"{(expires - time.time()) / 3600:.0f}"
 
 
 async def _tools() -> list[Finding]:

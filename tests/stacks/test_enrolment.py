@@ -117,3 +117,12 @@ def test_a_closing_slash_does_not_double() -> None:
         install="acme", namespace="dev", temporal="h:1", releases="https://registry.test/a/"
     )
     assert made.releases == "https://registry.test/a"
+
+
+def test_an_authority_is_named_by_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "acme.toml"
+    path.write_text(RIGHT.render() + 'ca_bundle = "/etc/exclave/ca.pem"\n')
+    assert Enrolment.read(path).ca_bundle == "/etc/exclave/ca.pem"
+    path.write_text(RIGHT.render() + 'ca_bundle = "ca.pem"\n')
+    with pytest.raises(EnrolmentError, match="ca_bundle: .* is no path"):
+        Enrolment.read(path)

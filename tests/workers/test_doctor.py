@@ -246,6 +246,18 @@ async def test_a_store_in_a_bucket(tmp_path: Path, s3_server: S3Server) -> None:
     assert not missing.ok and "there is no bucket not-there" in missing.said
 
 
+@pytest.mark.usefixtures("s3_environment")
+async def test_a_pod_that_cannot_reach_sts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(tmp_path / "token"))
+    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", "https://127.0.0.1:1")
+    machine = Machine(tmp_path, "https://127.0.0.1:1", extra={"cloud": "aws"})
+    found = [one for one in await machine.examined() if one.place == "cloud aws"]
+    assert marks(found) == ["name ok", "connect FAILS"], found
+    monkeypatch.delenv("AWS_WEB_IDENTITY_TOKEN_FILE")
+    found = [one for one in await machine.examined() if one.place == "cloud aws"]
+    assert marks(found) == ["identity ok"], found
+
+
 @pytest.mark.parametrize(
     ("token", "words"),
     [

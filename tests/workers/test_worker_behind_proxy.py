@@ -1,5 +1,9 @@
 """A worker whose only way out is a proxy, in a network that has an authority of its own."""
 
+import asyncio
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,17 @@ from stacks.enrolment import Enrolment
 
 __all__ = ["org"]
 pytestmark = pytest.mark.process
+
+
+async def checked_up(file: Path, data: Path) -> list[dict[str, Any]]:
+    """What `exclave worker doctor` says beside the worker."""
+    argv = ("worker", "doctor", "--enrolment", str(file), "--data", str(data), "-o", "json")
+    doctor = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "exclave", *argv, stdout=subprocess.PIPE
+    )
+    said, _ = await doctor.communicate()
+    checks: list[dict[str, Any]] = json.loads(said)["checks"]
+    return checks
 
 
 async def test_it_enrols_and_works(
@@ -35,7 +50,11 @@ async def test_it_enrols_and_works(
                 await worker.says("This worker is enrolled as install/acme")
                 await worker.says("Working on the queue install.acme")
                 assert (await describe(org)).protocol
+                checked = await checked_up(file, tmp_path / "data")
             assert set(proxy.asked) == {f"{NAME}:443 200"}
+    assert all(one["ok"] for one in checked), checked
+    assert "enrolled; it gets credentials, good for 15 min" in str(checked)
+    assert "pass-word" not in str(checked)
     assert "pass-word" not in (tmp_path / "worker.log").read_text()
     bundle = tmp_path / "data" / "trust" / "ca-bundle.pem"
     assert (tmp_path / "ca.pem").read_text().strip() in bundle.read_text()

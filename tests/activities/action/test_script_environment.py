@@ -27,3 +27,14 @@ async def test_the_workers_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadConfig, match=f"scan, step 'one': env_vars.{name} is set by the worker"):
         await site.step(0)
     assert not mark.exists()
+
+
+async def test_a_proxy_is_passed_on_and_its_password_is_masked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://exclave:pass-word-of-it@proxy:3128")
+    echo = f"echo proxy=$https_proxy > {OUT}"
+    result = await Site(tmp_path, step("one", echo)).step(0)
+    told = str(result.outputs)
+    assert "pass-word-of-it" not in told
+    assert "proxy" in told

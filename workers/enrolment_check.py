@@ -1,0 +1,65 @@
+"""Whether a worker is enrolled, or could enrol: looked at without using anything up."""
+
+import time
+from pathlib import Path
+from typing import Final
+
+from stacks.enrolment import TOKEN_FILE, Enrolment
+from wire.enrolling import GatewayAway, GatewayRefused
+from wire.enrolment_token import EnrolmentToken, InvalidToken, TokenId
+from wire.probing import Fails
+from wire.trust import Trust
+from wire.worker_identity import IdentityUnusable
+from workers.gateway_access import IDENTITY_FOLDER, enrolling_of
+
+WORKERS_USER: Final = "Run this as the worker's own user: runuser -u exclave -- exclave worker …"
+_ASK_ANEW: Final = "Have a fresh one made: exclave access token FILE --install INSTALL."
+
+
+async def enrolled_or_able(
+    enrolment: Enrolment, enrolment_file: Path, data: Path, trust: Trust
+) -> str:
+    """Whether the worker is enrolled and gets credentials, or has what it needs to enrol.
+
+    Raises:
+        Fails: neither.
+    """
+    try:
+        # Without keys there is nothing to look at, and it is not for us to make them.
+        if (data / IDENTITY_FOLDER / "keys.pem").exists():
+            enrolling = enrolling_of(enrolment, enrolment_file, data, trust)
+            if enrolling.payload_keys() is not None:
+                try:
+                    answer = await enrolling.calls.credential()
+                finally:
+                    await enrolling.calls.close()
+                return f"enrolled; it gets credentials, good for {answer.seconds / 60:.0f} min"
+    except (IdentityUnusable, PermissionError) as error:
+        raise Fails(str(error), WORKERS_USER) from None
+    except GatewayAway as error:
+        raise Fails(f"enrolled, but {error}", "See the checks of the gateway.") from None
+    except GatewayRefused as error:
+        raise Fails(f"enrolled, but refused: {error}", "Ask the vendor; see above.") from None
+    if enrolment.cloud is not None:
+        return f"not enrolled yet; {enrolment.cloud} vouches for it"
+    return _token(enrolment, enrolment_file.with_name(TOKEN_FILE))
+
+
+def _token(enrolment: Enrolment, file: Path) -> str:
+    try:
+        named = TokenId.parse(EnrolmentToken.parse(file.read_text(encoding="utf-8")).id)
+    except FileNotFoundError:
+        raise Fails(f"not enrolled, and {file} is not there", _ASK_ANEW) from None
+    except (OSError, UnicodeDecodeError):
+        raise Fails(f"not enrolled, and {file} cannot be read", WORKERS_USER) from None
+    except InvalidToken as error:
+        raise Fails(f"not enrolled, and {file}: {error}", _ASK_ANEW) from None
+    if (named.org, named.subject) != (enrolment.namespace, f"install/{enrolment.install}"):
+        raise Fails(f"the token is for {named.subject} of {named.org}", _ASK_ANEW)
+    if named.expires < time.time():
+        raise Fails("not enrolled, and the token's day is over", _ASK_ANEW)
+    return f"not enrolled yet; a token for it is there, good for {_hours(named.expires)} h"
+
+
+def _hours(expires: float) -> str:
+    return f"{(expires - time.time()) / 3600:.0f}"
