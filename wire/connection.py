@@ -13,6 +13,7 @@ from typing import Protocol
 
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
+from temporalio.runtime import Runtime
 from temporalio.service import RetryConfig, RPCError, TLSConfig
 
 from wire.conversion import encrypting
@@ -66,7 +67,11 @@ class TemporalAddress:
 
 
 async def connect_once(
-    where: TemporalAddress, keys: Keys | None = None, *, patient: bool = False
+    where: TemporalAddress,
+    keys: Keys | None = None,
+    *,
+    patient: bool = False,
+    runtime: Runtime | None = None,
 ) -> Client:
     """Connect or raise RuntimeError at once.
 
@@ -74,6 +79,7 @@ async def connect_once(
         where: The address and namespace.
         keys: What payloads are encrypted with; without them they are plain.
         patient: Calls are retried without end, instead of for 10 s.
+        runtime: The SDK's, if it shall not be this process's own.
     """
     credential = where.credential
     client = await Client.connect(
@@ -83,6 +89,7 @@ async def connect_once(
         retry_config=_PATIENT if patient else None,
         tls=where.tls,
         api_key=credential.token if credential else None,
+        runtime=runtime,
         http_connect_proxy_config=where.proxy.for_grpc() if where.proxy else None,
     )
     if credential is not None:

@@ -10,12 +10,13 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Final, Literal
 
 import httpx
 from pydantic import ValidationError
+from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError
 
 from activities.terraform.tool import find_terraform
@@ -242,9 +243,15 @@ async def _clock(client: httpx.AsyncClient) -> str:
     return f"within {SKEW_SECONDS / 60:.0f} min of the gateway's ({skew:+.1f} s)"
 
 
+@cache
+def _silent() -> Runtime:
+    """The SDK's own prints warnings about refused calls on standard output."""
+    return Runtime(telemetry=TelemetryConfig(logging=None))
+
+
 async def _grpc(where: TemporalAddress) -> str:
     try:
-        await connect_once(where)
+        await connect_once(where, runtime=_silent())
     except (RuntimeError, RPCError) as error:
         if not any(one in str(error).lower() for one in _ANSWERS):
             raise Fails(

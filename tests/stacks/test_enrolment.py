@@ -124,5 +124,5 @@ def test_an_authority_is_named_by_its_path(tmp_path: Path) -> None:
     path.write_text(RIGHT.render() + 'ca_bundle = "/etc/exclave/ca.pem"\n')
     assert Enrolment.read(path).ca_bundle == "/etc/exclave/ca.pem"
     path.write_text(RIGHT.render() + 'ca_bundle = "ca.pem"\n')
-    with pytest.raises(EnrolmentError, match="ca_bundle: .* is no path"):
+    with pytest.raises(EnrolmentError, match="is no path; write for example"):
         Enrolment.read(path)
