@@ -200,7 +200,12 @@ class _Reader:
                     self._prepare_sources(slot.inner, file, inner, place)
 
     def _prepare_source(self, file: str, source: Table, at: str) -> None:
-        """Writes the directory of a source within the config as it is used, and looks for it."""
+        """Writes the directory of a source as it is used, and looks for one within the config."""
+        if "directory" not in source and source.get("repo") not in (None, "."):
+            # Published configs leave it out where they mean the root.
+            source["directory"] = "."
+            message = 'is required; the root of the repository is taken: write directory = "."'
+            self._findings.warning(file, below(at, "directory"), message)
         directory = source.get("directory")
         if source.get("repo") != "." or not isinstance(directory, str):
             return

@@ -78,3 +78,16 @@ def test_a_step_may_set_what_is_built_in(app: App) -> None:
     app.load()
     app.write("components/db.toml", f"{DB}[env_vars]\nHOME = '/tmp'\n")
     assert "components/db.toml: env_vars.HOME: is set by the worker alone" in app.only_error()
+
+
+def test_a_repository_without_a_directory_is_taken_from_its_root(app: App) -> None:
+    app.write("branch.toml", 'name = "main"\nconnected_repo = { repo = "a/b", branch = "main" }\n')
+    loaded = app.load()
+    assert [told(warning) for warning in loaded.warnings] == [
+        "branch.toml: connected_repo.directory: is required; the root of the repository is taken: "
+        'write directory = "."'
+    ]
+    source = loaded.plane.branches[0].connected_repo
+    assert source is not None and source.directory == "."
+    app.write("components/db.toml", DB.replace(', directory = "modules/db"', ""))
+    assert app.only_error() == "components/db.toml: public_repo.directory: is required"
