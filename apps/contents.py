@@ -40,6 +40,8 @@ class Contents:
             path = below(at, key)
             if Mark.REFERENCE in slot.marks:
                 table[key] = self._content(table[key], kind, file, path)
+            elif Mark.FILE in slot.marks:
+                self._look_for(table[key], kind, file, path)
             elif slot.inner is not None:
                 for place, inner in inner_tables(table[key], slot, path):
                     self.bring_in(slot.inner, kind, file, inner, place)
@@ -55,19 +57,37 @@ class Contents:
             return ""
         if not reference.startswith(LOCAL_REFERENCES):
             return self._remote(value, file, path)
-        bases = [base for base in (kind, _ALSO.get(kind)) if base in self._folder.folders]
         try:
-            found = self._folder.find(reference, *bases, "", file.rpartition("/")[0])
-            if found is None:
-                places = "".join(f"`{base}/`, " for base in bases).removesuffix(", ")
-                where = f"neither in {places} nor in" if bases else "not in"
-                raise FileRefused(reference, f"is {where} the config's root")
+            found = self._found(reference, kind, file)
             content = self._folder.content(found)
         except FileRefused as refused:
             self._findings.error(file, path, str(refused))
             return ""
         self._findings.brought_in(file, path, found)
         return content
+
+    def _look_for(self, value: Any, kind: str, file: str, path: str) -> None:
+        """Tells of a file that is named and is not there."""
+        if not isinstance(value, str) or not value.strip().startswith(LOCAL_REFERENCES):
+            return
+        try:
+            self._found(value.strip(), kind, file)
+        except FileRefused as refused:
+            self._findings.error(file, path, str(refused))
+
+    def _found(self, reference: str, kind: str, file: str) -> str:
+        """The file of the config that a reference names.
+
+        Raises:
+            FileRefused: there is none.
+        """
+        bases = [base for base in (kind, _ALSO.get(kind)) if base in self._folder.folders]
+        found = self._folder.find(reference, *bases, "", file.rpartition("/")[0])
+        if found is None:
+            places = "".join(f"`{base}/`, " for base in bases).removesuffix(", ")
+            where = f"neither in {places} nor in" if bases else "not in"
+            raise FileRefused(reference, f"is {where} the config's root")
+        return found
 
     def _remote(self, value: str, file: str, path: str) -> str:
         """What was fetched for a reference; the reference itself where nothing was fetched yet."""

@@ -26,6 +26,7 @@ class Mark(Enum):
 
     TEMPLATE = "rendered for each install; see `apps.templates`"
     REFERENCE = "may refer to a file, which is then read in its place"
+    FILE = "may name a file of the config, which must be there"
     DEGRADES = "rendered as far as it can be: nothing but people reads it"
 
 
@@ -49,6 +50,9 @@ TemplateText = Annotated[str, Mark.TEMPLATE]
 
 TemplateName = Annotated[str, StringConstraints(min_length=1), Mark.TEMPLATE]
 """A name that is rendered for each install."""
+
+FileOrUrl = Annotated[str, StringConstraints(min_length=1), Mark.FILE]
+"""`./path` of a file of the config, or an address."""
 
 Contents = Annotated[str, Mark.REFERENCE, Mark.TEMPLATE]
 """Text, or a reference to the file that holds it; rendered for each install."""

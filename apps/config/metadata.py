@@ -4,7 +4,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from apps.config.base import Model, Page, TemplateMap, TemplateName, TemplateValues, Text
+from apps.config.base import (
+    FileOrUrl,
+    Model,
+    Page,
+    TemplateMap,
+    TemplateName,
+    TemplateValues,
+    Text,
+)
 
 CloudPlatform = Literal["aws", "azure", "gcp"]
 
@@ -45,7 +53,7 @@ class NestedStack(Model):
     """A template of the vendor's own that is part of the stack."""
 
     name: Text
-    template_url: Text
+    template_url: FileOrUrl
     index: int = 0
     """Nested stacks run after the network and the runner, the lower index first."""
     parameters: TemplateValues = Field(default_factory=dict)
@@ -57,7 +65,7 @@ class Stack(Model):
     type: Literal["aws-cloudformation", "azure-bicep", "gcp-terraform"]
     name: TemplateName
     description: TemplateName
-    vpc_nested_template_url: str | None = None
-    runner_nested_template_url: str | None = None
+    vpc_nested_template_url: FileOrUrl | None = None
+    runner_nested_template_url: FileOrUrl | None = None
     custom_nested_stacks: list[NestedStack] = Field(default_factory=list)
     deployment_scope: str | None = None

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from apps.config.base import Labels, Model, Text, Title
+from apps.config.base import FileOrUrl, Labels, Model, Text, Title
 from apps.config.metadata import NestedStack
 from apps.config.sources import Source
 
@@ -34,8 +34,8 @@ class AzureAccount(Model):
 class StackOverrides(Model):
     """What an install's stack has in place of the app's."""
 
-    vpc_nested_template_url: str | None = None
-    runner_nested_template_url: str | None = None
+    vpc_nested_template_url: FileOrUrl | None = None
+    runner_nested_template_url: FileOrUrl | None = None
     custom_nested_stacks: list[NestedStack] = Field(default_factory=list)
 
 

@@ -94,6 +94,7 @@ type = "string"
 internal = true
 user_configurable = true
 """,
+    "a.yaml": "Resources: {}\n",
     "secrets.toml": """
 [[secret]]
 name = "password"

@@ -91,3 +91,16 @@ def test_a_repository_without_a_directory_is_taken_from_its_root(app: App) -> No
     assert source is not None and source.directory == "."
     app.write("components/db.toml", DB.replace(', directory = "modules/db"', ""))
     assert app.only_error() == "components/db.toml: public_repo.directory: is required"
+
+
+def test_a_stacks_template_may_be_a_file_of_the_config(app: App) -> None:
+    stack = 'type = "azure-bicep"\nname = "x"\ndescription = "d"\n[[custom_nested_stacks]]\n'
+    app.write("stack.toml", f'{stack}name = "net"\ntemplate_url = "./arm/stack.json"\n')
+    assert app.only_error() == (
+        "stack.toml: custom_nested_stacks[0].template_url: ./arm/stack.json: is not in the "
+        "config's root"
+    )
+    app.write("arm/stack.json", "{}")
+    config = app.load().config
+    assert config.stack is not None
+    assert config.stack.custom_nested_stacks[0].template_url == "./arm/stack.json"
