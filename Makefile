@@ -71,7 +71,7 @@ test: setup check $(LIBRARY) ## Everything: the checks, then all tests (needs te
 	$(BIN)/python -m pytest -m "not e2e" -n auto
 	$(BIN)/python -m pytest -m e2e -n 4 --dist loadfile
 
-fast: setup ## The tests that start no processes; under a minute
+fast: setup ## The tests that start no processes; under two minutes
 	$(BIN)/python -m pytest -m "not e2e and not process" -n auto
 
 goldens: setup ## Store what Go's template engine makes of tests/apps/templates/cases (needs go)
