@@ -26,7 +26,7 @@ from temporalio.converter import (
 
 from contracts.errors import KeyMissing, PayloadRefused
 from wire.keys import Keys
-from wire.subjects import subject_of
+from wire.subjects import comes_from_a_worker, subject_of
 from wire.unreadable import ENCRYPTED, unreadable
 
 KEY_ID: Final = "encryption-key-id"
@@ -52,6 +52,7 @@ class Encryption(PayloadCodec, WithSerializationContext):
         self._keys = keys
         self._namespace = namespace
         self._subject = subject_of(context)
+        self._is_answer = keys.control and comes_from_a_worker(context)
 
     def with_context(self, context: SerializationContext) -> "Encryption":
         """For payloads that belong there."""
@@ -100,6 +101,12 @@ class Encryption(PayloadCodec, WithSerializationContext):
 
     def _decrypted(self, payload: Payload) -> Payload:
         if payload.metadata.get("encoding") != ENCRYPTED:
+            if self._is_answer:
+                raise PayloadRefused(
+                    f"The worker of {self._whose(self._subject or 'an activity')} seems to have "
+                    "answered in plain text, which no worker with keys does: whoever answered is "
+                    "between the worker and Temporal, and holds no key. Look at the gateways."
+                )
             if self._keys.control:
                 return payload
             raise PayloadRefused(

@@ -15,7 +15,7 @@ from temporalio.converter import (
     WorkflowSerializationContext,
 )
 
-from contracts.names import NAME_PATTERN, install_queue, owner_of
+from contracts.names import CONTROL_QUEUE, NAME_PATTERN, install_queue, owner_of
 
 ACCESS: Final = "access"
 """What an org's gateways have a key for, besides the control side."""
@@ -56,6 +56,19 @@ def subject_of(context: SerializationContext | None) -> str | None:
     if isinstance(context, ActivitySerializationContext):
         return _subject_of_activity(context)
     return None
+
+
+def comes_from_a_worker(context: SerializationContext | None) -> bool:
+    """Whether the control side reads here what a worker answered, and not what a person sent.
+
+    What such an activity was told is read by its worker alone, so it is a result, the details of a
+    failure or of a heartbeat. What runs on the control side itself is told of by people, too.
+    """
+    return (
+        isinstance(context, ActivitySerializationContext)
+        and context.activity_task_queue != CONTROL_QUEUE
+        and not context.is_local
+    )
 
 
 def _subject_of_activity(context: ActivitySerializationContext) -> str | None:

@@ -120,6 +120,15 @@ def test_plain_payloads_are_for_the_control_side_alone() -> None:
     assert refusal(worker().decrypt(PLAIN)) == "PayloadRefused"
 
 
+@pytest.mark.parametrize("queue", ["install.acme", "build", None])
+def test_no_worker_answers_in_plain_text(queue: str | None) -> None:
+    """A gateway's host holds no key, and must not answer in a worker's name without one."""
+    there = activity(queue, "deploy/acme/1" if queue else None)
+    assert refusal(control(there).decrypt(PLAIN)) == "PayloadRefused"
+    ours = activity("control", "deploy/acme/1")
+    assert control(ours).decrypt(PLAIN) == PLAIN, "a person may have sent it"
+
+
 def test_what_came_through_the_codec_server_is_read_on_the_control_side_alone() -> None:
     sent = control().encrypt(PLAIN)
     assert sent.metadata[SUBJECT] == ORG.encode()
