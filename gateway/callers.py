@@ -86,7 +86,8 @@ class Callers:
         """Tell of a request that was refused, as the proxy tells of calls."""
         self.audit.denied(
             identity=refused.identity,
-            method=f"{request.method} {request.url.path}",
+            # Not of the URL, which the caller's Host header is part of.
+            method=f"{request.method} {request.scope['path']}",
             counted_as=counted_as,
             status=str(refused.status),
             reason=refused.reason,

@@ -40,6 +40,7 @@ from temporalio.api.workflowservice.v1 import (
 
 from gateway.bodies import MESSAGE_BYTES
 from gateway.identity import Identity
+from gateway.limits import Allowances
 from gateway.task_tokens import NotTheirs, TaskTokens
 
 WORKFLOW_SERVICE: Final = "/temporal.api.workflowservice.v1.WorkflowService/"
@@ -58,6 +59,8 @@ POLL_SECONDS: Final = 75.0
 _SMALL: Final = 64 * 1024
 _WORKERS_A_PROCESS: Final = 50
 """How many workers may be described by one heartbeat of their process."""
+_DESCRIPTION: Final = 8 * 1024
+"""How large each of those may be, which Temporal keeps in memory; usual are 1,000 bytes."""
 _SHOWN: Final = 100
 """How much of a name of the worker's own choice is passed on."""
 _KEY = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -87,7 +90,7 @@ class Call:
 
     name: str
     bind: Callable[[bytes, Identity], bytes]
-    """The request as it goes to Temporal. Raises Refused or Malformed."""
+    """The request as it goes to Temporal. Raises Refused, Malformed or TooMuch."""
     seal: Callable[[bytes, Identity], bytes] | None = None
     """The response as it goes to the worker; None where it may go as it is."""
     waits: bool = False
@@ -104,9 +107,9 @@ class Call:
 M = TypeVar("M", bound=Message)
 
 
-def calls(tokens: TaskTokens) -> Mapping[str, Call]:
+def calls(tokens: TaskTokens, allowances: Allowances) -> Mapping[str, Call]:
     """Every allowed call, by its gRPC method."""
-    binding = _Binding(tokens)
+    binding, naming = _Binding(tokens), _Naming(allowances)
     listed = [
         Call("GetSystemInfo", _as(GetSystemInfoRequest, _nothing)),
         Call(
@@ -114,7 +117,7 @@ def calls(tokens: TaskTokens) -> Mapping[str, Call]:
         ),
         Call(
             "PollActivityTaskQueue",
-            _as(PollActivityTaskQueueRequest, _poll_activities),
+            _as(PollActivityTaskQueueRequest, naming.poll_activities),
             binding.sealed_activity,
             waits=True,
         ),
@@ -138,11 +141,11 @@ def calls(tokens: TaskTokens) -> Mapping[str, Call]:
             _as(RespondActivityTaskCanceledRequest, binding.outcome),
             limit=MESSAGE_BYTES,
         ),
-        Call("RecordWorkerHeartbeat", _as(RecordWorkerHeartbeatRequest, _worker_heartbeats)),
-        Call("ShutdownWorker", _as(ShutdownWorkerRequest, _shutdown)),
+        Call("RecordWorkerHeartbeat", _as(RecordWorkerHeartbeatRequest, naming.worker_heartbeats)),
+        Call("ShutdownWorker", _as(ShutdownWorkerRequest, naming.shutdown)),
         Call(
             "PollNexusTaskQueue",
-            _as(PollNexusTaskQueueRequest, _poll_commands),
+            _as(PollNexusTaskQueueRequest, naming.poll_commands),
             binding.sealed_command,
             waits=True,
         ),
@@ -195,50 +198,88 @@ def _described_namespace(body: bytes, identity: Identity) -> bytes:
     return part.SerializeToString()
 
 
-def _poll_activities(request: PollActivityTaskQueueRequest, identity: Identity) -> None:
-    request.namespace = identity.org
-    request.task_queue.Clear()
-    request.task_queue.name = identity.queue
-    request.task_queue.kind = TaskQueueKind.TASK_QUEUE_KIND_NORMAL
-    request.identity = _shown(identity, request.identity)
-    request.worker_instance_key = _below(identity, request.worker_instance_key)
-    if request.worker_control_task_queue:
-        request.worker_control_task_queue = _commands_queue(
-            identity, request.worker_control_task_queue
-        )
-    # Install workers have no versions: one deployment each would stop a namespace at a hundred.
-    request.ClearField("deployment_options")
-    request.ClearField("worker_version_capabilities")
+class _Naming:
+    """The calls in which a worker names itself, by a queue, and by keys that its processes make."""
 
+    def __init__(self, allowances: Allowances) -> None:
+        self._allowances = allowances
 
-def _poll_commands(request: PollNexusTaskQueueRequest, identity: Identity) -> None:
-    request.namespace = identity.org
-    queue = _commands_queue(identity, request.task_queue.name)
-    request.task_queue.Clear()
-    request.task_queue.name = queue
-    request.task_queue.kind = TaskQueueKind.TASK_QUEUE_KIND_WORKER_COMMANDS
-    request.identity = _shown(identity, request.identity)
-    request.worker_instance_key = _below(identity, request.worker_instance_key)
-    request.ClearField("deployment_options")
-    request.ClearField("worker_version_capabilities")
-    _bind_heartbeats(request.worker_heartbeat, identity)
+    def poll_activities(self, request: PollActivityTaskQueueRequest, identity: Identity) -> None:
+        request.namespace = identity.org
+        request.task_queue.Clear()
+        request.task_queue.name = identity.queue
+        request.task_queue.kind = TaskQueueKind.TASK_QUEUE_KIND_NORMAL
+        request.identity = _shown(identity, request.identity)
+        request.worker_instance_key = self._below(identity, request.worker_instance_key)
+        if request.worker_control_task_queue:
+            request.worker_control_task_queue = self._commands_queue(
+                identity, request.worker_control_task_queue
+            )
+        # Install workers have no versions: one deployment each would stop a namespace at a hundred.
+        request.ClearField("deployment_options")
+        request.ClearField("worker_version_capabilities")
 
+    def poll_commands(self, request: PollNexusTaskQueueRequest, identity: Identity) -> None:
+        request.namespace = identity.org
+        queue = self._commands_queue(identity, request.task_queue.name)
+        request.task_queue.Clear()
+        request.task_queue.name = queue
+        request.task_queue.kind = TaskQueueKind.TASK_QUEUE_KIND_WORKER_COMMANDS
+        request.identity = _shown(identity, request.identity)
+        request.worker_instance_key = self._below(identity, request.worker_instance_key)
+        request.ClearField("deployment_options")
+        request.ClearField("worker_version_capabilities")
+        self._bind_heartbeats(request.worker_heartbeat, identity)
 
-def _worker_heartbeats(request: RecordWorkerHeartbeatRequest, identity: Identity) -> None:
-    request.namespace = identity.org
-    request.identity = _shown(identity, request.identity)
-    request.resource_id = ""
-    _bind_heartbeats(request.worker_heartbeat, identity)
+    def worker_heartbeats(self, request: RecordWorkerHeartbeatRequest, identity: Identity) -> None:
+        request.namespace = identity.org
+        request.identity = _shown(identity, request.identity)
+        request.resource_id = ""
+        self._bind_heartbeats(request.worker_heartbeat, identity)
 
+    def shutdown(self, request: ShutdownWorkerRequest, identity: Identity) -> None:
+        request.namespace = identity.org
+        request.identity = _shown(identity, request.identity)
+        request.sticky_task_queue = ""
+        request.task_queue = self._own_queue(identity, request.task_queue)
+        request.worker_instance_key = self._below(identity, request.worker_instance_key)
+        if request.HasField("worker_heartbeat"):
+            self._bind_heartbeats([request.worker_heartbeat], identity)
 
-def _shutdown(request: ShutdownWorkerRequest, identity: Identity) -> None:
-    request.namespace = identity.org
-    request.identity = _shown(identity, request.identity)
-    request.sticky_task_queue = ""
-    request.task_queue = _own_queue(identity, request.task_queue)
-    request.worker_instance_key = _below(identity, request.worker_instance_key)
-    if request.HasField("worker_heartbeat"):
-        _bind_heartbeats([request.worker_heartbeat], identity)
+    def _bind_heartbeats(self, heartbeats: Sequence[WorkerHeartbeat], identity: Identity) -> None:
+        if len(heartbeats) > _WORKERS_A_PROCESS:
+            raise Refused(f"a heartbeat describes more than {_WORKERS_A_PROCESS} workers")
+        for heartbeat in heartbeats:
+            if heartbeat.ByteSize() > _DESCRIPTION:
+                raise Refused(f"a heartbeat describes a worker in more than {_DESCRIPTION} bytes")
+            heartbeat.worker_instance_key = self._below(identity, heartbeat.worker_instance_key)
+            heartbeat.worker_identity = _shown(identity, heartbeat.worker_identity)
+            heartbeat.task_queue = self._own_queue(identity, heartbeat.task_queue)
+            heartbeat.ClearField("deployment_version")
+            host = heartbeat.host_info
+            host.worker_grouping_key = self._below(identity, host.worker_grouping_key)
+
+    def _own_queue(self, identity: Identity, named: str) -> str:
+        """The worker's queue, or its process's for commands."""
+        if named.startswith(COMMANDS_PREFIX):
+            return self._commands_queue(identity, named)
+        return identity.queue
+
+    def _commands_queue(self, identity: Identity, named: str) -> str:
+        """The queue for commands to the process that names it, below the identity's name."""
+        prefix = f"{COMMANDS_PREFIX}{identity.org}/"
+        if not named.startswith(prefix):
+            raise Refused("a worker may poll its own commands only")
+        return prefix + self._below(identity, named[len(prefix) :])
+
+    def _below(self, identity: Identity, key: str) -> str:
+        """A worker's random key, below the identity's name: it can be nobody else's."""
+        if not key:
+            return ""
+        if not _KEY.fullmatch(key):
+            raise Refused("the key of a worker has letters, digits, dots and dashes, at most 100")
+        self._allowances.key(identity, key)
+        return f"{identity.queue}/{key}"
 
 
 class _Binding:
@@ -304,42 +345,6 @@ class _Binding:
             return self._tokens.open(sealed, identity, "activity")
         except NotTheirs as error:
             raise Refused(f"the task token cannot be used: {error}") from error
-
-
-def _bind_heartbeats(heartbeats: Sequence[WorkerHeartbeat], identity: Identity) -> None:
-    if len(heartbeats) > _WORKERS_A_PROCESS:
-        raise Refused(f"a heartbeat describes more than {_WORKERS_A_PROCESS} workers")
-    for heartbeat in heartbeats:
-        heartbeat.worker_instance_key = _below(identity, heartbeat.worker_instance_key)
-        heartbeat.worker_identity = _shown(identity, heartbeat.worker_identity)
-        heartbeat.task_queue = _own_queue(identity, heartbeat.task_queue)
-        heartbeat.ClearField("deployment_version")
-        host = heartbeat.host_info
-        host.worker_grouping_key = _below(identity, host.worker_grouping_key)
-
-
-def _own_queue(identity: Identity, named: str) -> str:
-    """The worker's queue, or its process's for commands."""
-    if named.startswith(COMMANDS_PREFIX):
-        return _commands_queue(identity, named)
-    return identity.queue
-
-
-def _commands_queue(identity: Identity, named: str) -> str:
-    """The queue for commands to the process that asks for `named`, below the identity's name."""
-    prefix = f"{COMMANDS_PREFIX}{identity.org}/"
-    if not named.startswith(prefix):
-        raise Refused("a worker may poll its own commands only")
-    return prefix + _below(identity, named[len(prefix) :])
-
-
-def _below(identity: Identity, key: str) -> str:
-    """A worker's random key, below the identity's name: it can be nobody else's."""
-    if not key:
-        return ""
-    if not _KEY.fullmatch(key):
-        raise Refused("the key of a worker has letters, digits, dots and dashes, at most 100")
-    return f"{identity.queue}/{key}"
 
 
 def _shown(identity: Identity, sent: str) -> str:

@@ -19,6 +19,7 @@ from gateway.certificates import Certificate, CertificateUnusable
 from gateway.front import Front, FrontLimits
 from gateway.hello import Speaks, speaks_in_clear, speaks_in_tls
 from gateway.identity import Access, Authenticator
+from gateway.lanes import Lanes
 from gateway.limits import Allowances, Limits
 from gateway.listening import listen
 from gateway.peers import Peers
@@ -30,6 +31,8 @@ _log = logging.getLogger(__name__)
 
 _REFRESH_SECONDS = 60.0
 _HTTP_GRACE_SECONDS = 10
+_CALLS_WAITING = 400
+"""Of one identity, before any of their messages is received."""
 
 _GRPC_OPTIONS = [
     # A little above what is taken, so that what is too large gets an answer that the SDK knows.
@@ -39,6 +42,8 @@ _GRPC_OPTIONS = [
     ("grpc.per_message_decompression", 0),
     ("grpc.compression_enabled_algorithms_bitset", 0b101),
     ("grpc.max_metadata_size", 16 * 1024),
+    # What a client sends beyond 64 KiB stays with it until the message is asked for.
+    ("grpc.http2.bdp_probe", 0),
     ("grpc.max_concurrent_streams", 200),
     ("grpc.server_handshake_timeout_ms", 10_000),
     # Workers ping every 30 s, also between polls.
@@ -81,11 +86,12 @@ class Door:
         self._audit = audit or Audit()
         self.allowances = Allowances(settings.limits)
         self._proxy = Proxy(
-            calls=calls(TaskTokens(settings.secrets)),
+            calls=calls(TaskTokens(settings.secrets), self.allowances),
             upstream=self._upstream,
             authenticator=authenticator,
             access=access,
             allowances=self.allowances,
+            bodies=Lanes("calls", settings.limits.bodies, _CALLS_WAITING),
             audit=self._audit,
             peers=self._peers,
         )

@@ -5,7 +5,7 @@ at each of them, which is why nothing here is meant to be exact.
 """
 
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +27,15 @@ class Limits:
     polls: int = 20
     """Polls that may wait at the same time; an install worker has two, and twice as many for a
     moment while one process takes over from another."""
+    bodies: int = 16
+    """Calls whose message arrives, or is on its way to Temporal, at the same time."""
+    bytes_per_second: float = 4 * 1024 * 1024
+    bytes_at_once: float = 64 * 1024 * 1024
+    """How many bytes of messages may come in one burst."""
+    keys_per_second: float = 0.1
+    keys_at_once: float = 100
+    """How many keys of its processes an identity may name for the first time; one that starts
+    names two or three. For each Temporal keeps a queue, or a description, in memory."""
 
 
 class Bucket:
@@ -40,12 +49,12 @@ class Bucket:
         self._level = size
         self._filled = now
 
-    def take(self, now: float) -> bool:
-        """Take one, if there is one."""
+    def take(self, now: float, amount: float = 1) -> bool:
+        """Take so much, if it is there."""
         self._fill(now)
-        if self._level < 1:
+        if self._level < amount:
             return False
-        self._level -= 1
+        self._level -= amount
         return True
 
     def is_full(self, now: float) -> bool:
@@ -73,8 +82,8 @@ class Buckets:
     def __len__(self) -> int:
         return len(self._buckets)
 
-    def take(self, key: Hashable) -> bool:
-        """Take one from the key's bucket; no more keys than `most` are told apart at a time."""
+    def take(self, key: Hashable, amount: float = 1) -> bool:
+        """Take from the key's bucket; no more keys than `most` are told apart at a time."""
         now = self._clock()
         bucket = self._buckets.get(key)
         if bucket is None:
@@ -83,7 +92,7 @@ class Buckets:
             if len(self._buckets) >= self._most:
                 return False
             bucket = self._buckets[key] = Bucket(self._rate, self._size, now)
-        return bucket.take(now)
+        return bucket.take(now, amount)
 
     def _forget_full(self, now: float) -> None:
         kept = {key: bucket for key, bucket in self._buckets.items() if not bucket.is_full(now)}
@@ -92,6 +101,8 @@ class Buckets:
 
 _IDENTITIES = 100_000
 """How many identities one gateway tells apart at a time. Only the proven ones are counted."""
+_KEYS_REMEMBERED = 200
+"""Of each identity's processes; those that it names are remembered longest."""
 
 
 class Allowances:
@@ -100,6 +111,9 @@ class Allowances:
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._calls = Buckets(limits.calls_per_second, limits.calls_at_once, _IDENTITIES, clock)
+        self._bytes = Buckets(limits.bytes_per_second, limits.bytes_at_once, _IDENTITIES, clock)
+        self._keys = Buckets(limits.keys_per_second, limits.keys_at_once, _IDENTITIES, clock)
+        self._named: OrderedDict[tuple[str, str], OrderedDict[str, None]] = OrderedDict()
         self._polls: Counter[tuple[str, str]] = Counter()
 
     @property
@@ -118,6 +132,39 @@ class Allowances:
                 f"{identity.shown} makes more than {self._limits.calls_per_second:g} calls a "
                 "second (the gateway's limits.calls_per_second); slow down"
             )
+
+    def body(self, identity: Identity, size: int) -> None:
+        """Count the bytes of a message.
+
+        Raises:
+            TooMuch: there were too many in the last seconds.
+        """
+        if not self._bytes.take((identity.org, identity.shown), size):
+            raise TooMuch(
+                f"{identity.shown} sends more than {self._limits.bytes_per_second:g} bytes a "
+                "second (the gateway's limits.bytes_per_second); slow down"
+            )
+
+    def key(self, identity: Identity, key: str) -> None:
+        """Count a key that the identity names, unless it has named it lately.
+
+        Raises:
+            TooMuch: it has named too many others.
+        """
+        whose = (identity.org, identity.shown)
+        named = self._named.setdefault(whose, OrderedDict())
+        self._named.move_to_end(whose)
+        if len(self._named) > _IDENTITIES:
+            self._named.popitem(last=False)
+        if key not in named and not self._keys.take(whose):
+            raise TooMuch(
+                f"{identity.shown} has started too many processes lately (the gateway's "
+                "limits.keys_at_once); wait"
+            )
+        named[key] = None
+        named.move_to_end(key)
+        if len(named) > _KEYS_REMEMBERED:
+            named.popitem(last=False)
 
     @contextmanager
     def poll(self, identity: Identity) -> Iterator[None]:

@@ -27,10 +27,13 @@ from gateway.audit import OTHER_RPC, Audit
 from gateway.bodies import NotGzip, TooLarge, decompressed
 from gateway.calls import WORKFLOW_SERVICE, Call, Malformed, Refused
 from gateway.identity import Access, Authenticator, Identity, Standing, Unauthenticated
+from gateway.lanes import Lanes
 from gateway.limits import Allowances, TooMuch
 from gateway.peers import Peers
 from gateway.upstream import Metadata, Upstream
 
+BODY_SECONDS = 30.0
+"""How long a message may take to arrive: it holds room in memory for that time."""
 HELD_SECONDS = 60.0
 """How long a poll is held that gets no work, as Temporal holds one."""
 
@@ -77,6 +80,7 @@ class Proxy(grpc.GenericRpcHandler):
         authenticator: Authenticator,
         access: Access,
         allowances: Allowances,
+        bodies: Lanes,
         audit: Audit,
         peers: Peers,
     ) -> None:
@@ -88,6 +92,7 @@ class Proxy(grpc.GenericRpcHandler):
             authenticator: Whose credential a call carries.
             access: Whether they may, and when that changes.
             allowances: How much each may.
+            bodies: How many messages of each are in memory at a time.
             audit: Counts, and tells of denials.
             peers: Where connections come from.
         """
@@ -96,6 +101,7 @@ class Proxy(grpc.GenericRpcHandler):
         self._authenticator = authenticator
         self._access = access
         self._allowances = allowances
+        self._bodies = bodies
         self._audit = audit
         self._peers = peers
         self._draining = False
@@ -122,7 +128,8 @@ class Proxy(grpc.GenericRpcHandler):
             return self._denying(method, None, denied)
         except _Denied as error:
             return self._denying(method, identity, error)
-        return grpc.unary_unary_rpc_method_handler(
+        # As a stream, so that the body is not received before there is room for it.
+        return grpc.stream_unary_rpc_method_handler(
             partial(self._answer, method, call, identity, _passed_on(sent, identity))
         )
 
@@ -171,21 +178,21 @@ class Proxy(grpc.GenericRpcHandler):
         call: Call,
         identity: Identity,
         metadata: Metadata,
-        request: bytes,
+        sent: AsyncIterator[bytes],
         context: _Context,
     ) -> bytes:
         try:
-            body = _bound(call, identity, request)
-            seconds = min(context.time_remaining() or call.longest, call.longest)
+            async with self._bodies.lane(identity):
+                body = _bound(call, identity, await self._received(sent, identity))
+                seconds = min(context.time_remaining() or call.longest, call.longest)
+                self._audit.allowed(call.name)
+                if not call.waits:
+                    answer = await self._upstream.start(
+                        method, waits=False, body=body, metadata=metadata, seconds=seconds
+                    )
             if call.waits:
                 with self._allowances.poll(identity):
-                    self._audit.allowed(call.name)
                     answer = await self._poll(method, identity, body, metadata, seconds)
-            else:
-                self._audit.allowed(call.name)
-                answer = await self._upstream.start(
-                    method, waits=False, body=body, metadata=metadata, seconds=seconds
-                )
             return answer if call.seal is None else call.seal(answer, identity)
         except _Denied as denied:
             await self._deny(method, identity, denied, context)
@@ -197,6 +204,18 @@ class Proxy(grpc.GenericRpcHandler):
             await context.abort(_Status.INTERNAL, "Temporal's answer cannot be read")
         except aio.AioRpcError as error:
             await self._pass_on(call, error, context)
+
+    async def _received(self, sent: AsyncIterator[bytes], identity: Identity) -> bytes:
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                request = await anext(sent)
+        except TimeoutError as error:
+            late = f"the message took over {BODY_SECONDS:g} s to arrive"
+            raise _Denied(_Status.UNAVAILABLE, late) from error
+        except StopAsyncIteration as error:
+            raise _Denied(_Status.INVALID_ARGUMENT, "there is no message in the call") from error
+        self._allowances.body(identity, len(request))
+        return request
 
     async def _poll(
         self, method: str, identity: Identity, body: bytes, metadata: Metadata, seconds: float

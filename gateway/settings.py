@@ -3,6 +3,7 @@
 import ipaddress
 import stat
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from pydantic import (
 )
 
 from contracts.names import Name
+from gateway.bodies import MESSAGE_BYTES
 from gateway.certificates import Certificate, CertificateUnusable
 from gateway.door import DoorSettings
 from gateway.front import FrontLimits
@@ -75,6 +77,11 @@ class LimitsSection(_Section):
     calls_per_second: PositiveFloat = Limits.calls_per_second
     calls_at_once: PositiveFloat = Limits.calls_at_once
     polls: PositiveInt = Limits.polls
+    bodies: PositiveInt = Limits.bodies
+    bytes_per_second: PositiveFloat = Limits.bytes_per_second
+    bytes_at_once: Annotated[float, Field(ge=MESSAGE_BYTES)] = Limits.bytes_at_once
+    keys_per_second: PositiveFloat = Limits.keys_per_second
+    keys_at_once: PositiveFloat = Limits.keys_at_once
     connections: PositiveInt = FrontLimits.connections
     connections_per_address: PositiveInt = FrontLimits.connections_per_address
 
@@ -158,7 +165,7 @@ class GatewaySettings(_Section):
             ),
             self.read_secrets(),
             certificate,
-            Limits(self.limits.calls_per_second, self.limits.calls_at_once, self.limits.polls),
+            Limits(**self.limits.model_dump(include={one.name for one in fields(Limits)})),
             FrontLimits(self.limits.connections, self.limits.connections_per_address),
         )
 

@@ -5,8 +5,7 @@ What a worker was not told to run is answered like what does not exist.
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.callers import Callers, Refused
 from gateway.identity import Identity, Standing
+from gateway.lanes import Lanes
+from gateway.limits import TooMuch
 from gateway.pulls.contents import BackendAway, Manifests
 from gateway.pulls.told import Allowed
 
@@ -57,7 +58,7 @@ class Pulls:
         self._callers = callers
         self._allowed = allowed
         self._backend = backend
-        self._lanes = _Lanes(limits)
+        self._lanes = Lanes("pulls", limits.at_once, limits.waiting)
 
     def routes(self) -> list[BaseRoute]:
         """To be served at the root."""
@@ -68,7 +69,7 @@ class Pulls:
         request = Request(scope, receive)
         try:
             identity = self._callers.admit(request)
-            if request.url.path == "/v2/" and request.method in ("GET", "HEAD"):
+            if scope["path"] == "/v2/" and request.method in ("GET", "HEAD"):
                 await JSONResponse({}, headers=_VERSION)(scope, receive, send)
                 return
             async with self._lanes.lane(identity):
@@ -76,9 +77,15 @@ class Pulls:
                 self._callers.audit.allowed(COUNTED_AS)
                 answering = self._backend.app(_simple(scope), receive, send)
                 await self._unless_revoked(identity, answering)
+        except TooMuch as error:
+            many = Refused(429, str(error), retry_after=_RETRY_SECONDS, identity=identity)
+            await self._refuse(many, scope, receive, send)
         except Refused as refused:
-            self._callers.denied(request, refused, COUNTED_AS)
-            await _answer(refused)(scope, receive, send)
+            await self._refuse(refused, scope, receive, send)
+
+    async def _refuse(self, refused: Refused, scope: Scope, receive: Receive, send: Send) -> None:
+        self._callers.denied(Request(scope), refused, COUNTED_AS)
+        await _answer(refused)(scope, receive, send)
 
     async def _unless_revoked(self, identity: Identity, answering: Awaitable[None]) -> None:
         """Answer; a revocation cuts it off, and the connection ends with it."""
@@ -109,7 +116,7 @@ class Pulls:
                 return
         except BackendAway as error:
             raise Refused(503, str(error), retry_after=_RETRY_SECONDS, identity=identity) from error
-        raise Refused(404, f"{request.url.path} is not here", identity=identity)
+        raise Refused(404, f"{request.scope['path']} is not here", identity=identity)
 
 
 def _simple(scope: Scope) -> Scope:
@@ -132,42 +139,3 @@ def _answer(refused: Refused) -> Response:
         status_code=refused.status,
         headers=headers,
     )
-
-
-class _Lane:
-    def __init__(self, width: int) -> None:
-        self.slots = asyncio.Semaphore(width)
-        self.users = 0
-
-
-class _Lanes:
-    """Bounds how much each identity pulls at a time."""
-
-    def __init__(self, limits: PullLimits) -> None:
-        self._limits = limits
-        self._lanes: dict[tuple[str, str], _Lane] = {}
-
-    @asynccontextmanager
-    async def lane(self, identity: Identity) -> AsyncIterator[None]:
-        """Wait for a slot, and hold it.
-
-        Raises:
-            Refused: too many wait already.
-        """
-        key = (identity.org, identity.shown)
-        lane = self._lanes.setdefault(key, _Lane(self._limits.at_once))
-        if lane.users >= self._limits.at_once + self._limits.waiting:
-            raise Refused(
-                429,
-                f"{identity.shown} has {lane.users} pulls under way; wait for some of them",
-                retry_after=_RETRY_SECONDS,
-                identity=identity,
-            )
-        lane.users += 1
-        try:
-            async with lane.slots:
-                yield
-        finally:
-            lane.users -= 1
-            if not lane.users:
-                del self._lanes[key]

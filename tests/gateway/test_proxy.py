@@ -1,16 +1,13 @@
 """The proxy's own answers, before a server that only plays Temporal."""
 
-import asyncio
 import gzip
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 
-import grpc
 import pytest
 from authority import Authority
-from gateway_parts import Calling, Credentials, Gateway, Site, install
-from grpc import StatusCode, aio
+from gateway_parts import Credentials, Site
+from grpc import StatusCode
+from played_temporal import ACME, playing
 from temporalio.api.namespace.v1 import NamespaceInfo
 from temporalio.api.workflowservice.v1 import (
     DescribeNamespaceResponse,
@@ -21,56 +18,6 @@ from gateway import proxy
 from gateway.bodies import MESSAGE_BYTES
 from gateway.identity import Standing
 from gateway.limits import Limits
-
-ACME = install("acme")
-
-
-class Played(grpc.GenericRpcHandler):
-    """A server that answers as a test says, and remembers what it was asked."""
-
-    def __init__(self) -> None:
-        self.answer = b""
-        self.refusal: tuple[StatusCode, str] | None = None
-        self.trailers: tuple[tuple[str, bytes], ...] = ()
-        self.holds = False
-        self.asked: list[tuple[str, dict[str, str | bytes]]] = []
-        self.left = 0.0
-        self.held = asyncio.Event()
-        self.cancelled = asyncio.Event()
-
-    def service(self, details: grpc.HandlerCallDetails) -> "grpc.RpcMethodHandler[bytes, bytes]":
-        self.asked.append((details.method, dict(details.invocation_metadata)))
-        return grpc.unary_unary_rpc_method_handler(self._answered)
-
-    async def _answered(self, _: bytes, context: "aio.ServicerContext[bytes, bytes]") -> bytes:
-        self.left = context.time_remaining() or 0.0
-        if self.refusal is not None:
-            await context.abort(*self.refusal, trailing_metadata=self.trailers)
-        if self.holds:
-            self.held.set()
-            try:
-                await asyncio.get_running_loop().create_future()
-            finally:
-                self.cancelled.set()
-        return self.answer
-
-
-@asynccontextmanager
-async def playing(
-    authority: Authority, limits: Limits | None = None
-) -> AsyncIterator[tuple[Played, Site, Gateway, Calling]]:
-    played = Played()
-    server = aio.server()
-    server.add_generic_rpc_handlers((played,))
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    site = Site(f"127.0.0.1:{port}", authority, Credentials({"acme": ACME}))
-    site.limits = limits or site.limits
-    try:
-        async with site.gateway() as gateway, gateway.channel("acme") as calling:
-            yield played, site, gateway, calling
-    finally:
-        await server.stop(None)
 
 
 async def test_temporal_sees_the_gateways_words_and_few_of_the_workers(
