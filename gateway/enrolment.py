@@ -46,7 +46,8 @@ from wire.enrolment_messages import (
     TimeAnswer,
     skew_in_words,
 )
-from wire.sealing import decoded
+from wire.enrolment_token import sealed_about
+from wire.sealing import decoded, seal
 
 _log = logging.getLogger(__name__)
 
@@ -211,11 +212,19 @@ class Enrolment:
         kind, _, name = subject.partition("/")
         issued = self.credentials.issue(kind, watch.org, name, thumbprint)
         return CredentialAnswer(
-            credential=issued.token,
+            sealed=self._sealed(issued.token, claims, subject),
             expires=issued.expires,
             seconds=issued.seconds,
             time=self.clock(),
         )
+
+    def _sealed(self, token: str, claims: dict[str, Any], subject: str) -> str:
+        try:
+            return seal(
+                token.encode(), decoded(str(claims["seal_to"])), sealed_about("credential", subject)
+            )
+        except ValueError as error:
+            raise _Refused(401, "assertion_invalid", "Its seal_to is no X25519 key.") from error
 
     def _claims(self, body: CredentialBody, key: str) -> dict[str, Any]:
         try:
@@ -226,7 +235,7 @@ class Enrolment:
                 audience=ASSERTION_AUDIENCE,
                 # The times are judged below: a clock that is wrong is named as such.
                 options={
-                    "require": ["exp", "iat", "aud", "sub", "org", "jti"],
+                    "require": ["exp", "iat", "aud", "sub", "org", "jti", "seal_to"],
                     "verify_exp": False,
                     "verify_iat": False,
                 },

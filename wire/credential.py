@@ -20,8 +20,15 @@ import httpx
 from temporalio.client import Client
 
 from contracts.access import EarlierAnswer, Subject
-from wire.enrolling import Answer, AnswerForged, Enrolee, GatewayAway, GatewayCalls, GatewayRefused
-from wire.enrolment_messages import CredentialAnswer
+from wire.enrolling import (
+    Answer,
+    AnswerForged,
+    Credential,
+    Enrolee,
+    GatewayAway,
+    GatewayCalls,
+    GatewayRefused,
+)
 from wire.enrolment_token import EnrolmentToken, InvalidToken, sealed_about
 from wire.sealing import CannotUnseal, unseal
 
@@ -241,7 +248,7 @@ class Credentials:
                 await self._renewing
         await self._enrolling.calls.close()
 
-    async def _keep_fresh(self, answer: CredentialAnswer) -> None:
+    async def _keep_fresh(self, answer: Credential) -> None:
         while True:
             # Workers that started together do not renew together.
             half = answer.seconds / 2 * random.uniform(0.8, 1.1)  # noqa: S311
@@ -254,7 +261,7 @@ class Credentials:
         while (left := ends - self._elapsed()) > 0:
             await self._sleep(min(left, _STEP_SECONDS))
 
-    async def _insist(self) -> CredentialAnswer:
+    async def _insist(self) -> Credential:
         """Try until there is a credential: what is refused today may be restored tomorrow."""
         for delay in _delays():
             try:
@@ -271,7 +278,7 @@ class Credentials:
             await self._sleep(delay * random.uniform(0.7, 1.3))  # noqa: S311
         raise AssertionError("the delays never end")
 
-    async def _try(self) -> CredentialAnswer:
+    async def _try(self) -> Credential:
         enrolled = self._enrolling.payload_keys() is not None
         if not enrolled:
             await self._enrolling.enrol()
@@ -284,17 +291,17 @@ class Credentials:
         await self._enrolling.enrol()
         return await self._enrolling.calls.credential()
 
-    def _take(self, answer: CredentialAnswer) -> None:
+    def _take(self, answer: Credential) -> None:
         if self._told:
             _log.info("There is a credential again.")
             self._told = ""
         about_clock = self._enrolling.calls.about_clock()
         if about_clock:
             _log.warning("The credential is good, but %s.", about_clock)
-        self._token = answer.credential
+        self._token = answer.token
         self._ends = self._elapsed() + answer.seconds
         for client in self._clients:
-            client.api_key = answer.credential
+            client.api_key = answer.token
 
     def _tell(self, level: int, words: str) -> None:
         """Say it once, and again only when it changes: it is tried for as long as it takes."""

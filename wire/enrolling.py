@@ -86,6 +86,15 @@ class Enrolee:
 
 
 @dataclass(frozen=True)
+class Credential:
+    """What a worker shows to its gateway for a while."""
+
+    token: str = field(repr=False)
+    seconds: float
+    """How long it is good for from now on."""
+
+
+@dataclass(frozen=True)
 class Answer:
     """The control side's answer to an enrolment."""
 
@@ -175,20 +184,31 @@ class GatewayCalls:
             ) from error
         return Answer(EarlierAnswer(sealed=answer.sealed, signature=answer.signature), keys)
 
-    async def credential(self) -> CredentialAnswer:
+    async def credential(self) -> Credential:
         """A new credential, for the key that was enrolled.
 
         Raises:
             GatewayAway: nobody answers.
             GatewayRefused: there is none for this worker.
+            AnswerForged: the answer is another's.
         """
         try:
-            return await self._post(CREDENTIAL_PATH, self._asking(), CredentialAnswer)
+            answer = await self._post(CREDENTIAL_PATH, self._asking(), CredentialAnswer)
         except GatewayRefused as refused:
             if refused.code != "clock_skew":
                 raise
-        # The refusal told what time it is there.
-        return await self._post(CREDENTIAL_PATH, self._asking(), CredentialAnswer)
+            # The refusal told what time it is there.
+            answer = await self._post(CREDENTIAL_PATH, self._asking(), CredentialAnswer)
+        who = self._who
+        try:
+            about = sealed_about("credential", who.subject)
+            token = unseal(answer.sealed, who.identity.sealing, about).decode()
+        except ValueError as error:
+            raise AnswerForged(
+                f"The credential that {who.gateway.url} answers with is not sealed to this "
+                "worker: nothing of the answer is used."
+            ) from error
+        return Credential(token, answer.seconds)
 
     def _asking(self) -> CredentialBody:
         now = self._clock()
@@ -200,6 +220,7 @@ class GatewayCalls:
             "iat": made,
             "exp": made + ASSERTION_SECONDS,
             "jti": uuid.uuid4().hex,
+            "seal_to": self._who.identity.public.sealing,
         }
         identity = self._who.identity
         assertion = jwt.encode(

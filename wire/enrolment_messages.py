@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import StringConstraints
 
 from contracts.access import CloudProof, EarlierAnswer, Enrolled, PublicKeys, Subject, TokenProof
 from contracts.messages import Message
@@ -45,14 +45,17 @@ class CredentialBody(Message):
     """The body of POST /v1/credential."""
 
     assertion: Annotated[str, StringConstraints(max_length=4096)]
-    """A JWT that the worker signed with its own key just now."""
+    """A JWT that the worker signed with its own key just now; its claim `seal_to` is the X25519
+    key that the answer is sealed to."""
     time: float
 
 
 class CredentialAnswer(Message):
     """The answer of POST /v1/credential."""
 
-    credential: Annotated[str, Field(repr=False)]
+    sealed: str
+    """The credential, to the key that the assertion names as `seal_to`: who only carried the
+    assertion, and shows it again, gets nothing that it can use."""
     expires: float
     """Unix seconds, by the gateway's clock."""
     seconds: float

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from stacks.enrolment import TOKEN_FILE, Enrolment
-from wire.enrolling import GatewayAway, GatewayRefused
+from wire.enrolling import AnswerForged, GatewayAway, GatewayRefused
 from wire.enrolment_token import EnrolmentToken, InvalidToken, TokenId
 from wire.probing import Fails
 from wire.trust import Trust
@@ -38,7 +38,7 @@ async def enrolled_or_able(
         raise Fails(str(error), WORKERS_USER) from None
     except GatewayAway as error:
         raise Fails(f"enrolled, but {error}", "See the checks of the gateway.") from None
-    except GatewayRefused as error:
+    except (GatewayRefused, AnswerForged) as error:
         raise Fails(f"enrolled, but refused: {error}", "Ask the vendor; see above.") from None
     if enrolment.cloud is not None:
         return f"not enrolled yet; {enrolment.cloud} vouches for it"

@@ -35,7 +35,7 @@ from tls_certificates import make_certificate
 from activities.access.authority import EnrolmentKey
 from gateway.address_limits import AddressLimits
 from gateway.credentials import CredentialKey
-from gateway.identity import Standing
+from gateway.identity import Standing, Unauthenticated
 from wire.credential import ByToken, Credentials, Enrolling
 from wire.enrolling import Answer, AnswerForged, GatewayAway, GatewayCalls, GatewayRefused
 from wire.enrolment_messages import (
@@ -47,7 +47,7 @@ from wire.enrolment_messages import (
 )
 from wire.enrolment_token import EnrolmentToken, answer_bytes, sealed_about
 from wire.gateway_address import GatewayAddress
-from wire.sealing import decoded, encoded, seal
+from wire.sealing import CannotUnseal, decoded, encoded, seal, unseal
 from wire.worker_identity import WorkerIdentity
 
 pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="module")]
@@ -112,14 +112,14 @@ async def test_enrolled_and_given_a_credential(
     calls = door.calls(org, subject, worker, Clock(NOW))
     assert (await calls.enrol_by_token(token)).payload_keys == keys_of(subject)
     answer = await calls.credential()
-    who = door.credentials.authenticate(f"Bearer {answer.credential}")
+    who = door.credentials.authenticate(f"Bearer {answer.token}")
     assert (who.shown, who.org, who.key) == (subject, ORG, worker.thumbprint)
     assert who.expires == NOW + answer.seconds
     assert door.watch.standing(who) is Standing.ALLOWED
     # The answer may have been lost.
     assert (await calls.enrol_by_token(token)).payload_keys == keys_of(subject)
     await calls.close()
-    for secret in (answer.credential, token.render(), token.render().partition(".")[2]):
+    for secret in (answer.token, token.render(), token.render().partition(".")[2]):
         assert secret not in caplog.text
 
 
@@ -187,7 +187,7 @@ async def test_a_clock_within_the_grace_is_fine(
     subject += f"-{int(off) + 1000}"
     await org.enrol(subject, worker)
     calls = door.calls(org, subject, worker, Clock(NOW + off))
-    assert (await calls.credential()).credential
+    assert (await calls.credential()).token
     assert calls.about_clock() == ""
     await calls.close()
 
@@ -205,7 +205,7 @@ async def test_a_clock_that_is_wrong_is_named_and_corrected(
     assert "behind" in answer.json()["message"] or "ahead of" in answer.json()["message"]
     assert answer.json()["time"] == NOW
     calls = door.calls(org, subject, worker, Clock(NOW + off))
-    assert (await calls.credential()).credential
+    assert (await calls.credential()).token
     assert "set it (timedatectl" in calls.about_clock()
     if off == -1020.0:
         assert "17 min behind" in calls.about_clock()
@@ -228,6 +228,7 @@ def _assertion(
         "iat": int(made),
         "exp": int(made) + 60,
         "jti": uuid.uuid4().hex,
+        "seal_to": worker.public.sealing,
     }
     key: Any = worker.signing if algorithm == "EdDSA" else None
     if algorithm == "HS256":
@@ -261,6 +262,11 @@ async def test_an_assertion_is_good_once_and_only_whole(
             (_assertion(subject, worker, org="another"), "other_org"),
             (_assertion(subject, worker, exp=int(NOW) + 3600), "assertion_invalid"),
             (_assertion(subject, worker, iat="now"), "assertion_invalid"),
+            (_assertion(subject, worker, iat=float("nan")), "assertion_invalid"),
+            (_assertion(subject, worker, exp=float("inf")), "assertion_invalid"),
+            (_assertion(subject, worker, seal_to="mine"), "assertion_invalid"),
+            (_assertion(subject, worker, seal_to=None), "assertion_invalid"),
+            (_assertion(subject, worker, seal_to=encoded(bytes(32))), "assertion_invalid"),
             (good[:-4] + "AAAA", "assertion_invalid"),
             ("a.b.c", "assertion_invalid"),
             ("", "assertion_invalid"),
@@ -268,7 +274,27 @@ async def test_an_assertion_is_good_once_and_only_whole(
             answer = await _ask(http, door, assertion)
             assert answer.json()["code"] == code, assertion
             assert answer.status_code in (401, 403)
-            assert "credential" not in answer.json()
+            assert "sealed" not in answer.json()
+
+
+async def test_an_assertion_that_is_shown_again_elsewhere_is_worth_nothing(
+    org: Org, door: Gateway, shared: Shared, subject: str, worker: WorkerIdentity
+) -> None:
+    """Gateways share no memory of assertions, and a gateway may lie about the time, so as to have
+    some made for later."""
+    await org.enrol(subject, worker)
+    assertion, about = _assertion(subject, worker), sealed_about("credential", subject)
+    async with gateway(org.client, shared) as second:
+        await second.watch.refresh()
+        for one in (door, second):
+            async with httpx.AsyncClient(verify=one.address.context()) as http:
+                sealed = (await _ask(http, one, assertion)).json()["sealed"]
+            token = unseal(sealed, worker.sealing, about).decode()
+            assert one.credentials.authenticate(f"Bearer {token}").shown == subject
+            with pytest.raises(CannotUnseal):
+                unseal(sealed, WorkerIdentity.generate().sealing, about)
+            with pytest.raises(Unauthenticated):
+                one.credentials.authenticate(f"Bearer {sealed}")
 
 
 async def test_revoked_and_restored(
@@ -276,7 +302,7 @@ async def test_revoked_and_restored(
 ) -> None:
     await org.enrol(subject, worker)
     calls = door.calls(org, subject, worker, Clock(NOW))
-    who = door.credentials.authenticate(f"Bearer {(await calls.credential()).credential}")
+    who = door.credentials.authenticate(f"Bearer {(await calls.credential()).token}")
     await org.tell("revoke", subject)
 
     async def revoked() -> None:
@@ -289,7 +315,7 @@ async def test_revoked_and_restored(
     assert "exclave access restore" in str(refused)
     await org.tell("restore", subject)
     await door.watch.refresh()
-    assert (await calls.credential()).credential
+    assert (await calls.credential()).token
     await calls.close()
 
 
@@ -303,7 +329,7 @@ async def test_two_gateways_share_only_keys_and_temporal(
         calls = door.calls(org, subject, worker, Clock(NOW))
         answer = await calls.credential()
         await calls.close()
-        assert second.credentials.authenticate(f"Bearer {answer.credential}").shown == subject
+        assert second.credentials.authenticate(f"Bearer {answer.token}").shown == subject
 
 
 @pytest.mark.parametrize(
