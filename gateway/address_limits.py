@@ -5,6 +5,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gateway.peers import whose
+
 _REMEMBERED = 10_000
 """Addresses; the one that called longest ago is forgotten first, and has a full bucket then."""
 
@@ -29,9 +31,9 @@ class AddressLimits:
 
     def wait_seconds(self, address: str) -> float:
         """Take one call of the address; 0 if it may, else after how long it may."""
-        now = self._clock()
-        bucket = self._buckets.setdefault(address, _Bucket(float(self._burst), now))
-        self._buckets.move_to_end(address)
+        now, caller = self._clock(), whose(address)
+        bucket = self._buckets.setdefault(caller, _Bucket(float(self._burst), now))
+        self._buckets.move_to_end(caller)
         if len(self._buckets) > _REMEMBERED:
             self._buckets.popitem(last=False)
         filled = bucket.left + (now - bucket.at) * self._per_second

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from gateway.hello import NoHello, Speaks
-from gateway.peers import Peer, Peers
+from gateway.peers import Peer, Peers, whose
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +35,8 @@ class FrontLimits:
 
     connections: int = 10_000
     connections_per_address: int = 2_000
-    """A load balancer before the gateway is one address; so is a company behind its NAT."""
+    """A load balancer before the gateway is one address; so is a company behind its NAT. Of IPv6 a
+    /64 counts as one."""
     hello_seconds: float = 10.0
     """How long a client may take until it has said what it speaks."""
     idle_seconds: float = 120.0
@@ -98,23 +99,25 @@ class Front:
 
     def admit(self, connection: "_Outer", peer: Peer) -> bool:
         """Count a new connection, unless there are too many."""
+        host = whose(peer.host)
         if (
             len(self.open) >= self.limits.connections
-            or self._by_host[peer.host] >= self.limits.connections_per_address
+            or self._by_host[host] >= self.limits.connections_per_address
         ):
             self.refused += 1
             return False
         self.open.add(connection)
-        self._by_host[peer.host] += 1
+        self._by_host[host] += 1
         return True
 
     def forget(self, connection: "_Outer", peer: Peer) -> None:
         """A connection has ended."""
         if connection in self.open:
             self.open.remove(connection)
-            self._by_host[peer.host] -= 1
-            if not self._by_host[peer.host]:
-                del self._by_host[peer.host]
+            host = whose(peer.host)
+            self._by_host[host] -= 1
+            if not self._by_host[host]:
+                del self._by_host[host]
 
     async def _sweep(self) -> None:
         while True:

@@ -4,6 +4,7 @@ The front notes for each connection that it makes inward, by its port on loopbac
 it. The note is there before the first byte is passed on, and goes with the connection.
 """
 
+import ipaddress
 from typing import NamedTuple
 
 
@@ -15,6 +16,19 @@ class Peer(NamedTuple):
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def whose(host: str) -> str:
+    """Whom an address is counted for: of IPv6 its /64, of which one customer has every address."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.ip_network((address, 64), strict=False))
 
 
 class Peers:

@@ -20,7 +20,11 @@ from wire.cloud_documents import BOUND_HEADER, STS_BODY
 _SECONDS = 8.0
 _LARGEST_ANSWER = 20_000
 _STS = re.compile(r"https://sts(\.[a-z]{2}(-[a-z]+)+-[0-9])?\.amazonaws\.com(\.cn)?/")
-_SIGNED = re.compile(r"SignedHeaders=([a-z0-9;-]+)")
+_SIGNED = re.compile(
+    r"AWS4-HMAC-SHA256 Credential=[A-Za-z0-9]+/[0-9]{8}/[a-z0-9-]+/sts/aws4_request, ?"
+    r"SignedHeaders=([a-z0-9;-]+), ?Signature=[0-9a-f]{64}"
+)
+"""The whole header: where a part of it came twice, AWS might take the other one."""
 _ACCOUNT = re.compile(r"<Account>([0-9]{12})</Account>")
 _ARN = re.compile(r"<Arn>([^<]{1,2048})</Arn>")
 _ROLE_ARN = re.compile(r"arn:[a-z-]+:sts::([0-9]{12}):assumed-role/([^/]+)/[^/]+")
@@ -69,7 +73,7 @@ class Aws:
             raise NotVouched("This is no signed request to STS.") from error
         if not (_STS.fullmatch(url) or url in self.endpoints):
             raise NotVouched("The request is not one to AWS STS.")
-        signed = _SIGNED.search(headers.get("authorization", ""))
+        signed = _SIGNED.fullmatch(headers.get("authorization", ""))
         names = signed[1].split(";") if signed else []
         if headers.get(BOUND_HEADER) != bound or not {"host", BOUND_HEADER} <= set(names):
             raise NotVouched("The request was not signed for the enrolment of this worker's key.")

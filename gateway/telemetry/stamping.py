@@ -67,6 +67,8 @@ def stamp(signal: Signal, request: Message, identity: Identity, bounds: Bounds) 
     Raises:
         TooMany: resources or scopes; the request is of no use then.
     """
+    # What this version does not know it could not look at: a collector may know it.
+    request.DiscardUnknownFields()
     resources = signal.resources_of(request)
     _refuse_floods(signal, resources, bounds)
     found = dropped = 0

@@ -19,6 +19,7 @@ from gateway.credentials import (
     GatewayCredentials,
 )
 from gateway.identity import Identity, Unauthenticated
+from gateway.peers import whose
 
 
 class Clock:
@@ -134,3 +135,21 @@ def test_a_bucket_for_each_address() -> None:
     for number in range(20_000):
         limits.wait_seconds(str(number))
     assert len(limits._buckets) == 10_000
+
+
+@pytest.mark.parametrize(
+    ("host", "counted"),
+    [
+        ("203.0.113.7", "203.0.113.7"),
+        ("::ffff:203.0.113.7", "203.0.113.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::1", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("", ""),
+    ],
+)
+def test_who_has_every_address_of_a_net_is_counted_once(host: str, counted: str) -> None:
+    assert whose(host) == counted
+    limits = AddressLimits(1, 1, Clock())
+    assert limits.wait_seconds(host) == 0.0
+    assert limits.wait_seconds(counted.removesuffix("/64")) > 0

@@ -178,3 +178,15 @@ def test_a_flood_of_empty_items_is_refused_as_a_whole() -> None:
         records.add()
     with pytest.raises(TooMany, match="21 items"):
         stamp(LOGS, request, install("acme"), BOUNDS)
+
+
+@pytest.mark.parametrize("signal", SIGNALS, ids=lambda one: one.name)
+def test_what_only_a_collector_would_know_goes_no_further(signal: Signal) -> None:
+    """OTLP has had other fields, and will have: what lies in those is neither bounded nor looked
+    at here. One was 1000, with log records in it."""
+    old = b"\xc2\x3e\x0bexclave.org"
+    request = signal.request.FromString(b"\x0a" + bytes([len(old)]) + old)
+    assert b"exclave.org" in request.SerializeToString()
+    stamp(signal, request, build(), BOUNDS)
+    assert request.SerializeToString().count(b"exclave.org") == 1
+    assert old not in request.SerializeToString()

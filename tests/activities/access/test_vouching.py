@@ -120,6 +120,11 @@ def _url(url: str) -> Change:
     return lambda document: document.update(url=url)
 
 
+def _signature(names: str, more: str = "") -> str:
+    scope = "AKIAEXAMPLE/20300101/eu-central-1/sts/aws4_request"
+    return f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders={names}{more}, Signature={'0' * 64}"
+
+
 def _header(name: str, value: str) -> Change:
     return lambda document: document["headers"].update({name: value})
 
@@ -134,7 +139,16 @@ def _header(name: str, value: str) -> Change:
         _url("http://sts.amazonaws.com/"),
         _url("http://169.254.169.254/latest/meta-data/"),
         _header(BOUND_HEADER, "exclave:install/other:0f0f"),
-        _header("Authorization", "AWS4-HMAC-SHA256 SignedHeaders=host, Signature=0"),
+        _url("https://sts.eu-central-1.amazonaws.com/?Action=AssumeRole"),
+        _url("https://sts.eu-central-1.amazonaws.com:8443/"),
+        _url("https://sts.eu-central-1.amazonaws.com/\n"),
+        _url("https://stsx.eu-central-1.amazonaws.com/"),
+        _url("https://sts.a.b.amazonaws.com/"),
+        _header("Authorization", _signature("host")),
+        # Of two, AWS might take the other one.
+        _header("Authorization", _signature(f"host;{BOUND_HEADER}", ", SignedHeaders=host")),
+        _header("Authorization", _signature("host", f", SignedHeaders=host;{BOUND_HEADER}")),
+        _header("Authorization", _signature(f"host;{BOUND_HEADER}").replace("/sts/", "/iam/")),
         _header("Authorization", ""),
         lambda document: document["headers"].pop(BOUND_HEADER),
         lambda document: document.pop("url"),
@@ -148,7 +162,7 @@ def test_only_a_request_to_sts_for_this_very_key_is_sent(
         raise AssertionError("it was sent")
 
     monkeypatch.setattr(httpx.Client, "post", sent)
-    authorization = f"AWS4-HMAC-SHA256 SignedHeaders=host;x-amz-date;{BOUND_HEADER}, Signature=0"
+    authorization = _signature(f"host;x-amz-date;{BOUND_HEADER}")
     document = {
         "url": "https://sts.eu-central-1.amazonaws.com/",
         "headers": {"Authorization": authorization, BOUND_HEADER: BOUND},
