@@ -7,6 +7,7 @@ releases' address.
 """
 
 import argparse
+import asyncio
 import logging
 import os
 from datetime import timedelta
@@ -95,6 +96,11 @@ def main() -> None:
     workplace = open_workplace(enrolment, data, control.releases, rules)
 
     async def ready() -> None:
+        within_reach = await asyncio.to_thread(rules.why_not_out_of_reach)
+        if within_reach:
+            _log.warning(
+                "The customer's policy does not hold back what a release runs: %s.", within_reach
+            )
         await control.ready()
         await usable(workplace.store)
 

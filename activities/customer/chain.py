@@ -7,6 +7,7 @@ cut off at its end is proven only by a head that was kept elsewhere.
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -28,7 +29,16 @@ class Head:
     number: int
     hash: str
 
+    def __str__(self) -> str:
+        return f"{self.number}:{self.hash}"
 
+    @staticmethod
+    def all_in(text: str) -> "list[Head]":
+        """Every head that is written in a text, among other words."""
+        return [Head(int(number), found) for number, found in _WRITTEN.findall(text)]
+
+
+_WRITTEN: Final = re.compile(r"(?<!\d)([1-9]\d{0,17}):(sha256:[0-9a-f]{64})(?![0-9a-f])", re.ASCII)
 START: Final = Head(0, NOTHING_BEFORE)
 
 
@@ -118,7 +128,10 @@ def verify(raws: Iterable[bytes], heads: Iterable[Head] = (), first: int = 1) ->
         What was found; a problem names the line by its number.
     """
     found = Verified()
-    wanted = {head for head in heads if head.number >= first}
+    wanted: dict[int, set[str]] = {}
+    for head in heads:
+        if head.number >= first:
+            wanted.setdefault(head.number, set()).add(head.hash)
     told: set[int] = set()
     expected, before = first, None
     for raw in raws:
@@ -131,19 +144,18 @@ def verify(raws: Iterable[bytes], heads: Iterable[Head] = (), first: int = 1) ->
             continue
         for problem in _problems(line, raw, expected, before, first):
             found.add(problem)
-        for head in {one for one in wanted if one.number == line.number}:
-            wanted.discard(head)
-            if head.hash != line.hash:
-                found.add(f"line {line.number} is not the one of the kept head {head.hash}")
+        for kept in sorted(wanted.pop(line.number, set()) - {line.hash}):
+            found.add(f"line {line.number} is not the one of the kept head {kept}")
         found.first, found.last = found.first or line, line
         _count(line, found, told)
         expected, before = line.number + 1, line
     found.unended = len(told)
-    for head in sorted(wanted, key=lambda one: one.number):
-        found.add(
-            f"line {head.number}, of the kept head {head.hash}, is missing: the journal ends "
-            f"with line {expected - 1}"
-        )
+    for number in sorted(wanted):
+        for kept in sorted(wanted[number]):
+            found.add(
+                f"line {number}, of the kept head {kept}, is missing: the journal ends with line "
+                f"{expected - 1}"
+            )
     return found
 
 

@@ -152,8 +152,10 @@ class CustomersGuard:
             self._journal.expect(head)
 
     async def _keep_head(self) -> None:
-        """Keep in the store how far the journal has come: it is a witness, and may come late."""
+        """Keep how far the journal has come, where it is a witness: in the store, and in the
+        worker's log, which is not the worker's user's to change where systemd keeps it."""
         head = self._journal.known
+        _log.info("The worker's journal is at %s.", head)
         try:
             await asyncio.to_thread(keep_head, self._workplace.store, self._machine, head)
         except StoreError as error:

@@ -1,5 +1,7 @@
 """The customer's policy as the worker keeps to it: read anew whenever it is asked for."""
 
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +38,24 @@ class Rules:
             PolicyError: it cannot be read, or has a wrong key.
         """
         return Policy.read(self.path, required=self.required) if self.path else Policy()
+
+    def why_not_out_of_reach(self) -> str | None:
+        """Why whoever runs as this user, as a release's scripts do, could change the policy, in
+        words; None if it is out of their reach. Blocks."""
+        if self.path is None:
+            return None
+        if os.geteuid() == 0:
+            return "the worker runs as root, so that its tools can change any policy"
+        if os.access(self.path, os.W_OK, effective_ids=True):
+            return f"{self.path} can be changed by the worker's own user"
+        below = self.path
+        for folder in self.path.parents:
+            is_anothers = below.exists() and below.stat().st_uid != os.geteuid()
+            kept_apart = is_anothers and bool(folder.stat().st_mode & stat.S_ISVTX)
+            if os.access(folder, os.W_OK, effective_ids=True) and not kept_apart:
+                return f"{below} can be replaced by the worker's own user, who may write {folder}"
+            below = folder
+        return None
 
     def binding(self) -> Policy:
         """The policy for something that changes the install; blocks.

@@ -1,8 +1,9 @@
 """`exclave worker journal`: what the worker was told, what it ran, and what came of it."""
 
-import re
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,7 +15,6 @@ from exclave.exits import CommandEnded, Exit, Refused
 from exclave.output import Output, OutputOption, print_json
 from exclave.screens.terminal import Lines, plain, short
 
-_HEAD = re.compile(r"([1-9][0-9]*):(sha256:[0-9a-f]{64})")
 _LINES_OF = {
     "told": ("activity", "component", "action", "verdict", "workflow"),
     "let in": ("why",),
@@ -40,6 +40,15 @@ def journal(
             help="A head that was kept elsewhere: it must be in the chain. With --verify.",
         ),
     ] = None,
+    heads: Annotated[
+        Path | None,
+        typer.Option(
+            "--heads",
+            metavar="FILE",
+            help="A text with heads in it, each of which must be in the chain: the worker's log, "
+            "which tells one for each operation. - is standard input. With --verify.",
+        ),
+    ] = None,
     first: Annotated[
         int,
         typer.Option(
@@ -58,33 +67,50 @@ def journal(
 ) -> None:
     """Print the worker's journal, or verify it.
 
-    What was cut off at its end is missed only by a head that was kept: the store keeps one, and
-    whoever keeps the head that --verify prints, somewhere else, need trust neither.
+    What was cut off at its end, or made anew, is missed only by a head that was kept: the store
+    keeps one; the worker's log, which systemd keeps, has one for each operation; and whoever keeps
+    the head that --verify prints, somewhere else, need trust neither.
 
     Example:
 
         exclave worker journal --since 2030-01-31 --enrolment acme.toml --data .
 
         exclave worker journal --verify --enrolment acme.toml --data .
+
+        journalctl -u exclave-worker | exclave worker journal --verify --heads - --data .
     """
     with at_worker(enrolment, data) as side:
         if verify:
-            _verify(side, _head(head), first, output)
+            _verify(side, [*_head(head), *_heads(heads)], first, output)
             return
-        if head is not None or first != 1:
-            raise CommandEnded(Exit.USAGE, "--head and --first belong to --verify.")
+        if head is not None or heads is not None or first != 1:
+            raise CommandEnded(Exit.USAGE, "--head, --heads and --first belong to --verify.")
         _print(side, _since(since), output)
 
 
-def _head(text: str | None) -> Head | None:
+def _head(text: str | None) -> list[Head]:
     if text is None:
-        return None
-    match = _HEAD.fullmatch(text)
-    if match is None:
+        return []
+    found = Head.all_in(text)
+    if [str(head) for head in found] != [text]:
         raise CommandEnded(
             Exit.USAGE, f"{text!r} is no head; give it as --verify prints it: 42:sha256:…"
         )
-    return Head(int(match[1]), match[2])
+    return found
+
+
+def _heads(file: Path | None) -> list[Head]:
+    if file is None:
+        return []
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8", errors="replace")
+    except OSError as error:
+        raise CommandEnded(Exit.USAGE, f"{file} cannot be read: {error.strerror}") from error
+    found = Head.all_in(text)
+    if not found:
+        # A text with none in it would prove nothing, and look as if it did.
+        raise CommandEnded(Exit.USAGE, f"there is no head in {file}, such as 42:sha256:…")
+    return found
 
 
 def _since(text: str | None) -> str:
@@ -100,9 +126,9 @@ def _since(text: str | None) -> str:
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _verify(side: CustomersSide, head: Head | None, first: int, output: Output) -> None:
+def _verify(side: CustomersSide, heads: list[Head], first: int, output: Output) -> None:
     stored = kept_head(side.store, side.machine)
-    found = side.journal.verified([one for one in (stored, head) if one is not None], first)
+    found = side.journal.verified([*heads, *([stored] if stored else [])], first)
     if output is Output.JSON:
         print_json(_document(found, stored))
     else:
@@ -143,7 +169,7 @@ def _document(found: Verified, stored: Head | None) -> dict[str, object]:
 
 
 def _written(head: Head) -> str:
-    return plain(f"{head.number}:{head.hash}")
+    return plain(str(head))
 
 
 def _print(side: CustomersSide, since: str, output: Output) -> None:

@@ -115,6 +115,15 @@ def test_a_whole_journal_is_told_with_its_head(side: Side) -> None:
     head = f"{last.number}:{last.hash}"
     assert "is whole" in said and said.count(head) == 2
     assert side.run("journal", "--verify", "--head", head)
+    log = side.data / "worker.log"
+    log.write_text(f"INFO The worker's journal is at {head}.\n")
+    assert side.run("journal", "--verify", "--heads", str(log))
+    log.write_text(f"at {head}. and later at 99:sha256:{'0' * 64}.")
+    assert "line 99, of the kept head" in side.run(
+        "journal", "--verify", "--heads", str(log), status=1
+    )
+    log.write_text("nothing")
+    assert "there is no head in" in side.run("journal", "--verify", "--heads", str(log), status=2)
     printed = side.run("journal")
     assert "told: terraform.apply net x" in printed
     assert f"ran of 1: apply plan_file={'f' * 12}" in printed

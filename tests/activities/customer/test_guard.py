@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import json
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,6 +17,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.boundary import Boundary
 from activities.customer import gate as gate_module
 from activities.customer import telling
+from activities.customer.chain import Head
 from activities.customer.gate import Gate
 from activities.customer.guard import CustomersGuard
 from activities.customer.kinds import CHANGING, ENDING, READING
@@ -397,6 +399,31 @@ async def test_the_journal_says_what_was_told_run_and_came_of_it(site: Site) -> 
     machine = site.workplace.operations.machine.id
     head = kept_head(site.store, machine)
     assert head is not None and (head.number, head.hash) == (ended["number"], ended["hash"])
+
+
+async def test_a_journal_that_was_made_anew_is_told_by_the_workers_log(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who may write as the worker's user may write the journal and the store, not systemd's log."""
+    caplog.set_level(logging.INFO)
+    site.environment.info = replace(ActivityEnvironment().info, activity_type=deploys.SCOPE.name)
+    scope = ScopeInput(**{**operation(), "inputs": {}})
+
+    async def body() -> None:
+        # It is told before the release's own code runs.
+        assert Head.all_in(caplog.text)
+
+    await site.environment.run(site.guard.run, [scope], lambda: None, body)
+    heads = Head.all_in(caplog.text)
+    folder = site.workplace.data / FOLDER
+    assert WorkerJournal(folder).verified(heads).problems == []
+    for file in folder.glob("*.jsonl"):
+        file.unlink()
+    forged = WorkerJournal(folder)
+    for _ in range(2):
+        forged.append("told", activity="nothing", verdict="allowed")
+    assert forged.verified().problems == [], "the chain itself is whole"
+    assert len(forged.verified(heads).problems) == len(set(heads)) == 2
 
 
 async def test_what_the_boundary_refuses_is_written_down_too(site: Site) -> None:
