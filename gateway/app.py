@@ -29,9 +29,9 @@ def gateway_app(routes: Sequence[BaseRoute], wrong: Wrong) -> ASGIApp:
         return PlainTextResponse(f"{reason}\n", status_code=503)
 
     async def unknown(request: Request, _: Exception) -> Response:
+        asked = f"{request.method} {request.scope['path']}"
         return JSONResponse(
-            {"error": f"the gateway has no such endpoint: {request.method} {request.url.path}"},
-            status_code=404,
+            {"error": f"the gateway has no such endpoint: {asked}"}, status_code=404
         )
 
     return Starlette(

@@ -175,7 +175,8 @@ def _http_config(app: FromOutside, certificate: Certificate | None) -> uvicorn.C
         app,
         log_config=None,
         access_log=False,
-        log_level="warning",
+        # Its warnings are of what strangers send, and come without measure.
+        log_level="error",
         lifespan="off",
         ws="none",
         # The front is no proxy that adds headers: what says so comes from outside.

@@ -105,7 +105,9 @@ class Enrolment:
             except ClientDisconnect:
                 return self._refusal(_Refused(499, "gone", "the client went away"))
             except (RPCError, WorkflowQueryFailedError) as error:
-                _log.warning("%s: the control plane does not answer: %s", request.url.path, error)
+                _log.warning(
+                    "%s: the control plane does not answer: %s", request.scope["path"], error
+                )
                 return self._refusal(_unavailable())
 
         return answer
