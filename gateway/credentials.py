@@ -4,7 +4,6 @@ Several gateways share the key files and nothing else. The first key signs, ever
 a new key is put behind the old one everywhere, then in front of it, then the old one is removed.
 """
 
-import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from gateway.identity import Identity, Unauthenticated
+from wire.key_files import KeyFileError, make_private, read_private
 from wire.worker_identity import thumbprint
 
 AUDIENCE = "exclave-gateway"
@@ -62,11 +62,9 @@ class CredentialKey:
             CredentialKeyUnusable: it cannot be read, or is none.
         """
         try:
-            key = load_pem_private_key(path.read_bytes(), password=None)
-        except OSError as error:
-            raise CredentialKeyUnusable(
-                f"The credential key {path} cannot be read: {error.strerror}"
-            ) from error
+            key = load_pem_private_key(read_private(path).encode(), password=None)
+        except KeyFileError as error:
+            raise CredentialKeyUnusable(f"The credential key cannot be used: {error}") from error
         except (ValueError, TypeError) as error:
             raise CredentialKeyUnusable(_no_key(path)) from error
         if not isinstance(key, Ed25519PrivateKey):
@@ -81,9 +79,8 @@ class CredentialKey:
             FileExistsError: it is there.
         """
         key = CredentialKey(Ed25519PrivateKey.generate())
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(key.private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        pem = key.private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        make_private(path, pem.decode())
         return key
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import grpc
 from grpc import aio
@@ -37,16 +36,6 @@ class TemporalFrontend:
     """PEM of the gateway's own certificate for Temporal, where that wants one."""
     key: bytes | None = None
     api_key: str | None = None
-
-
-class UpstreamCall(Protocol):
-    """What the proxy needs of a call on its way."""
-
-    def done(self) -> bool:
-        """Whether it has ended."""
-
-    def cancel(self) -> bool:
-        """End it."""
 
 
 class Upstream:

@@ -38,6 +38,17 @@ def read_private(path: Path) -> str:
         raise KeyFileError(f"{path} is no file of keys: it is not plain text") from None
 
 
+def make_private(path: Path, text: str) -> None:
+    """Write a file that is not there yet, for its owner alone.
+
+    Raises:
+        FileExistsError: it is there.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _ONLY_OWNER)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(text)
+
+
 def write_private(path: Path, content: Mapping[str, Any], *, replaces: bool) -> None:
     """Write JSON that only its owner can read; a reader sees the old file or the new one.
 

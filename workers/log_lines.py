@@ -6,9 +6,6 @@ are encrypted for. The words reach those who may read them in Temporal.
 
 import logging
 import traceback
-from types import TracebackType
-
-_Raised = tuple[type[BaseException], BaseException, TracebackType | None]
 
 
 class WordlessExceptions(logging.Formatter):

@@ -5,7 +5,6 @@ that passes through it, nor answer a worker in the control side's name.
 """
 
 import hmac
-import os
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from wire.enrolment_token import EnrolmentToken, TokenId
+from wire.key_files import KeyFileError, make_private, read_private
 from wire.sealing import CannotUnseal, decoded, encoded, unseal
 
 _KEY_BYTES = 32
@@ -45,11 +45,9 @@ class EnrolmentKey:
             EnrolmentKeyUnusable: it cannot be read, or is no key.
         """
         try:
-            secret = decoded(path.read_text(encoding="ascii").strip())
-        except OSError as error:
-            raise EnrolmentKeyUnusable(
-                f"The enrolment key {path} cannot be read: {error.strerror}"
-            ) from error
+            secret = decoded(read_private(path).strip())
+        except KeyFileError as error:
+            raise EnrolmentKeyUnusable(f"The enrolment key cannot be used: {error}") from error
         except ValueError as error:
             raise EnrolmentKeyUnusable(_no_key(path)) from error
         if len(secret) != _KEY_BYTES:
@@ -64,9 +62,7 @@ class EnrolmentKey:
             FileExistsError: it is there.
         """
         key = EnrolmentKey(secrets.token_bytes(_KEY_BYTES))
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(encoded(key.secret) + "\n")
+        make_private(path, encoded(key.secret) + "\n")
         return key
 
     def token(self, id: str) -> EnrolmentToken:

@@ -119,8 +119,11 @@ def test_a_key_file(tmp_path: Path) -> None:
     path.write_text("nonsense")
     with pytest.raises(CredentialKeyUnusable, match="openssl genpkey"):
         CredentialKey.read(path)
-    with pytest.raises(CredentialKeyUnusable, match="cannot be read"):
+    with pytest.raises(CredentialKeyUnusable, match="is not there"):
         CredentialKey.read(tmp_path / "not-there")
+    path.chmod(0o640)
+    with pytest.raises(CredentialKeyUnusable, match="chmod 600"):
+        CredentialKey.read(path)
 
 
 def test_a_bucket_for_each_address() -> None:

@@ -182,7 +182,10 @@ def test_an_enrolment_key_file(tmp_path: Path) -> None:
         path.write_text(content)
         with pytest.raises(EnrolmentKeyUnusable, match="is no enrolment key"):
             EnrolmentKey.read(path)
-    with pytest.raises(EnrolmentKeyUnusable, match="cannot be read"):
+    path.chmod(0o604)
+    with pytest.raises(EnrolmentKeyUnusable, match="chmod 600"):
+        EnrolmentKey.read(path)
+    with pytest.raises(EnrolmentKeyUnusable, match="is not there"):
         EnrolmentKey.read(tmp_path / "not-there")
     with pytest.raises(EnrolmentKeyUnusable):
         EnrolmentAuthority([])
