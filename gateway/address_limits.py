@@ -3,18 +3,12 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from gateway.limits import Bucket
 from gateway.peers import whose
 
 _REMEMBERED = 10_000
 """Addresses; the one that called longest ago is forgotten first, and has a full bucket then."""
-
-
-@dataclass
-class _Bucket:
-    left: float
-    at: float
 
 
 class AddressLimits:
@@ -27,18 +21,13 @@ class AddressLimits:
         self._burst = burst
         self._per_second = per_second
         self._clock = clock
-        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
 
     def wait_seconds(self, address: str) -> float:
         """Take one call of the address; 0 if it may, else after how long it may."""
         now, caller = self._clock(), whose(address)
-        bucket = self._buckets.setdefault(caller, _Bucket(float(self._burst), now))
+        bucket = self._buckets.setdefault(caller, Bucket(self._per_second, self._burst, now))
         self._buckets.move_to_end(caller)
         if len(self._buckets) > _REMEMBERED:
             self._buckets.popitem(last=False)
-        filled = bucket.left + (now - bucket.at) * self._per_second
-        bucket.left, bucket.at = min(filled, float(self._burst)), now
-        if bucket.left >= 1:
-            bucket.left -= 1
-            return 0.0
-        return (1 - bucket.left) / self._per_second
+        return 0.0 if bucket.take(now) else bucket.seconds_until_one()

@@ -57,6 +57,10 @@ class Bucket:
         self._level -= amount
         return True
 
+    def seconds_until_one(self) -> float:
+        """How long after the last take there is one again."""
+        return max(0.0, (1 - self._level) / self._rate)
+
     def is_full(self, now: float) -> bool:
         """Whether nothing would change if it were made anew."""
         self._fill(now)
