@@ -1,12 +1,15 @@
 """The payload codec: AES-256-GCM under the key of the subject that a payload belongs to.
 
-What is authenticated beside the payload is the namespace, the subject and the key's id. The
-workflow's whole id is not: schedules append a time to it. So a payload can be moved within one
-install's histories, and never to another's.
+What is authenticated beside the payload is the namespace, the subject and the key's id; of what
+goes to or comes from an activity also which one of which workflow that is, and whether a worker has
+answered it. The id of a workflow that is started is not: schedules append a time to it. So nothing
+can be moved to another install; within one, an answer only into the place of another answer of the
+same activity in the same workflow.
 
     metadata: encoding             binary/encrypted
               encryption-key-id    which key
               encryption-subject   whose payload it is
+              encryption-place     of which activity it is, where it is of one
     data:     12 bytes of nonce, then the ciphertext with its tag
 """
 
@@ -26,11 +29,12 @@ from temporalio.converter import (
 
 from contracts.errors import KeyMissing, PayloadRefused
 from wire.keys import Keys
-from wire.subjects import comes_from_a_worker, subject_of
+from wire.subjects import comes_from_a_worker, places_of, subject_of
 from wire.unreadable import ENCRYPTED, unreadable
 
 KEY_ID: Final = "encryption-key-id"
 SUBJECT: Final = "encryption-subject"
+PLACE: Final = "encryption-place"
 PUBLIC: Final = "exclave-public"
 """In the metadata of a payload that stays plain."""
 _NONCE_BYTES = 12
@@ -53,6 +57,9 @@ class Encryption(PayloadCodec, WithSerializationContext):
         self._namespace = namespace
         self._subject = subject_of(context)
         self._is_answer = keys.control and comes_from_a_worker(context)
+        told, answered = places_of(context)
+        self._place = told if keys.control else answered
+        self._places = {answered} if keys.control else {told, answered}
 
     def with_context(self, context: SerializationContext) -> "Encryption":
         """For payloads that belong there."""
@@ -82,13 +89,12 @@ class Encryption(PayloadCodec, WithSerializationContext):
         if key is None:
             raise KeyMissing(f"There is no key here to encrypt for {self._whose(subject)} with.")
         nonce = os.urandom(_NONCE_BYTES)
-        bound = _bound(self._namespace, subject, key.id)
+        metadata = {"encoding": ENCRYPTED, KEY_ID: key.id.encode(), SUBJECT: subject.encode()}
+        if self._place:
+            metadata[PLACE] = self._place.encode()
+        bound = _bound(self._namespace, subject, key.id, self._place)
         return Payload(
-            metadata={
-                "encoding": ENCRYPTED,
-                KEY_ID: key.id.encode(),
-                SUBJECT: subject.encode(),
-            },
+            metadata=metadata,
             data=nonce + key.cipher.encrypt(nonce, payload.SerializeToString(), bound),
         )
 
@@ -115,7 +121,9 @@ class Encryption(PayloadCodec, WithSerializationContext):
             )
         subject = payload.metadata.get(SUBJECT, b"").decode(errors="replace")
         key_id = payload.metadata.get(KEY_ID, b"").decode(errors="replace")
+        place = payload.metadata.get(PLACE, b"").decode(errors="replace")
         self._check_subject(subject)
+        self._check_place(place)
         key = self._keys.find(self._namespace, subject, key_id)
         if key is None:
             raise KeyMissing(
@@ -124,7 +132,8 @@ class Encryption(PayloadCodec, WithSerializationContext):
             )
         nonce, sealed = payload.data[:_NONCE_BYTES], payload.data[_NONCE_BYTES:]
         try:
-            plain = key.cipher.decrypt(nonce, sealed, _bound(self._namespace, subject, key_id))
+            bound = _bound(self._namespace, subject, key_id, place)
+            plain = key.cipher.decrypt(nonce, sealed, bound)
         except (InvalidTag, ValueError):
             # ValueError: too short to hold a nonce.
             raise PayloadRefused(
@@ -145,11 +154,19 @@ class Encryption(PayloadCodec, WithSerializationContext):
                 f"{self._whose(here)}."
             )
 
+    def _check_place(self, place: str) -> None:
+        if self._place and place not in self._places:
+            raise PayloadRefused(
+                f"This payload belongs to {place[:200] or 'no activity'}, and was sent in the "
+                f"place of {self._place}: whoever sent it is between the worker and Temporal."
+            )
+
     def _whose(self, subject: str) -> str:
         """A subject that anybody may have written, as a message may show it."""
         return f"{subject[:80]!r} in the namespace {self._namespace!r}"
 
 
-def _bound(namespace: str, subject: str, key_id: str) -> bytes:
-    """What is authenticated beside a payload; none of the parts can hold the separator."""
-    return b"\0".join((namespace.encode(), subject.encode(), key_id.encode()))
+def _bound(namespace: str, subject: str, key_id: str, place: str) -> bytes:
+    """What is authenticated beside a payload; of the parts only the last can hold the separator."""
+    parts = (namespace, subject, key_id, *([place] if place else []))
+    return b"\0".join(part.encode() for part in parts)

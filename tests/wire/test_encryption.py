@@ -1,5 +1,6 @@
 """The codec and the keys: what can be read by whom, and what is refused."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from temporalio.converter import ActivitySerializationContext, WorkflowSerializa
 from contracts.deploys import DeployInput, PlanInput
 from contracts.errors import BadInput, KeyMissing, PayloadRefused
 from wire.conversion import data_converter, encrypting
-from wire.encryption import KEY_ID, SUBJECT, Encryption
+from wire.encryption import KEY_ID, PLACE, SUBJECT, Encryption
 from wire.faults import Unreadable
 from wire.key_files import KeyFileError
 from wire.key_ring import KeyRing, master_ring, worker_ring
@@ -129,6 +130,41 @@ def test_no_worker_answers_in_plain_text(queue: str | None) -> None:
     assert control(ours).decrypt(PLAIN) == PLAIN, "a person may have sent it"
 
 
+def at(type_: str, workflow_id: str = "deploy/acme/1") -> ActivitySerializationContext:
+    return dataclasses.replace(activity("install.acme", workflow_id), activity_type=type_)
+
+
+def test_an_answer_is_of_one_activity_of_one_workflow() -> None:
+    """A gateway's host sees what is encrypted, and must not put it in another's place."""
+    plain = Encryption(KeyRing(ACME), "dev")
+    answer = plain.with_context(at("terraform.apply")).encrypt(PLAIN)
+    assert control(at("terraform.apply")).decrypt(answer) == PLAIN
+    for elsewhere in (at("terraform.plan"), at("terraform.apply", "deploy/acme/2")):
+        assert refusal(control(elsewhere).decrypt(answer)) == "PayloadRefused"
+    moved = Payload()
+    moved.CopyFrom(answer)
+    moved.metadata[PLACE] = b"terraform.plan of deploy/acme/1, answered"
+    assert refusal(control(at("terraform.plan")).decrypt(moved)) == "PayloadRefused"
+    del moved.metadata[PLACE]
+    assert refusal(control(at("terraform.apply")).decrypt(moved)) == "PayloadRefused"
+    assert refusal(control().decrypt(moved)) == "PayloadRefused"
+    assert control().decrypt(answer) == PLAIN, "whoever looks at a history sees it"
+
+
+def test_what_a_worker_was_told_is_no_answer() -> None:
+    """What an apply is told would do for what an apply answers."""
+    told = control(at("terraform.apply")).encrypt(PLAIN)
+    assert refusal(control(at("terraform.apply")).decrypt(told)) == "PayloadRefused"
+    of_workflow = control(workflow("deploy/acme/1")).encrypt(PLAIN)
+    assert refusal(control(at("terraform.apply")).decrypt(of_workflow)) == "PayloadRefused"
+    here = Encryption(KeyRing(ACME), "dev").with_context(at("terraform.apply"))
+    assert here.decrypt(told) == PLAIN
+    assert here.decrypt(here.encrypt(PLAIN)) == PLAIN, "its own heartbeat, at the next attempt"
+    assert refusal(here.decrypt(of_workflow)) == "PayloadRefused"
+    other = Encryption(KeyRing(ACME), "dev").with_context(at("terraform.plan"))
+    assert refusal(other.decrypt(told)) == "PayloadRefused"
+
+
 def test_what_came_through_the_codec_server_is_read_on_the_control_side_alone() -> None:
     sent = control().encrypt(PLAIN)
     assert sent.metadata[SUBJECT] == ORG.encode()
@@ -142,7 +178,7 @@ def test_rotation() -> None:
     (new_id,) = added.keys.keys() - MASTER.keys.keys()
     assert control(keys=added).encrypt(PLAIN).metadata[KEY_ID] == MASTER.current.encode()
     rotated = added.using(new_id)
-    new = control(activity("install.acme", None), rotated).encrypt(PLAIN)
+    new = control(activity("install.acme", "deploy/acme/1"), rotated).encrypt(PLAIN)
     assert new.metadata[KEY_ID] == new_id.encode()
     informed = worker(rotated.for_install("dev", "acme"))
     assert [informed.decrypt(one) for one in (old, new)] == [PLAIN, PLAIN]
