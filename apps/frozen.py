@@ -15,7 +15,7 @@ class FrozenError(Exception):
 
 
 class _Envelope(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
     format: str
     config: dict[str, object]

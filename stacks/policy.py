@@ -64,7 +64,7 @@ ClockTime = Annotated[time, BeforeValidator(_clock_time)]
 class Window(BaseModel):
     """Hours of some days of the week; over midnight where `to` is not after `from`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     days: Annotated[list[Day], Field(min_length=1)] = list(DAYS)
     from_: Annotated[ClockTime, Field(alias="from")] = time(0)
@@ -97,7 +97,7 @@ class Window(BaseModel):
 class Policy(BaseModel):
     """What the customer allows; without a file, what is written here."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     operations: list[Operation] = list(OPERATIONS)
     """What the worker may be told to do, besides what only reads."""

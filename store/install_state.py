@@ -47,7 +47,7 @@ M = TypeVar("M", bound=BaseModel)
 class _Record(BaseModel):
     """Tolerates fields of a newer version, as every message does."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
 class Output(_Record):

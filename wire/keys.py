@@ -68,7 +68,9 @@ class _Content(BaseModel):
     """What both kinds of key files have in common."""
 
     # Without it an error of validation quotes the keys.
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True
+    )
 
     current: KeyId
     """What new payloads are encrypted with."""
@@ -106,7 +108,9 @@ class WorkerKeys(_Content):
     """What a worker is given: the keys of its own subject, and of nothing else."""
 
     # What a newer control plane adds is not for this one.
-    model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="ignore", frozen=True, hide_input_in_errors=True, defer_build=True
+    )
 
     kind: Literal["worker keys"] = "worker keys"
     namespace: str

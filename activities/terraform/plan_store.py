@@ -14,7 +14,7 @@ from store.interface import ANY, Store
 class PlanRecord(BaseModel):
     """What a plan was made of: an apply refuses it when any of this has changed."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     component: str
     digest: str
