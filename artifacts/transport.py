@@ -25,6 +25,9 @@ class Transport:
     ) -> None:
         """Nothing is connected yet."""
         self.address = address
+        if trust is None and address.startswith("http://"):
+            # Never used; httpx would read all well-known authorities for it, which takes 2 MB.
+            trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._client = httpx.Client(
             timeout=timeout,
             trust_env=False,

@@ -3,6 +3,7 @@
 import re
 import ssl
 from dataclasses import dataclass
+from functools import cached_property
 
 from temporalio.service import TLSConfig
 
@@ -63,9 +64,13 @@ class GatewayAddress:
         return self.secure
 
     def context(self) -> ssl.SSLContext:
-        """What httpx trusts.
+        """What httpx trusts; one for all that talk to it, since the authorities take 2 MB.
 
         Raises:
             ssl.SSLError: the authority's certificate is none.
         """
+        return self._context
+
+    @cached_property
+    def _context(self) -> ssl.SSLContext:
         return ssl.create_default_context(cadata=self.ca)

@@ -61,7 +61,10 @@ def reach(enrolment: Enrolment, enrolment_file: Path, data: Path) -> Reach:
                 enrolment.namespace,
                 proxy=proxy_to(enrolment.temporal.rpartition(":")[0]),
             ),
-            Registry(enrolment.releases, trust=trust.context()),
+            Registry(
+                enrolment.releases,
+                trust=trust.context() if enrolment.releases.startswith("https://") else None,
+            ),
             None,
         )
     enrolling = enrolling_of(enrolment, enrolment_file, data, trust)
