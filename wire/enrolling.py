@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import httpx
-import jwt
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import BaseModel, ValidationError
@@ -15,7 +14,6 @@ from pydantic import BaseModel, ValidationError
 from contracts.access import CloudProof, EarlierAnswer, TokenProof
 from wire.egress import http_proxy_of
 from wire.enrolment_messages import (
-    ASSERTION_ALGORITHM,
     ASSERTION_AUDIENCE,
     ASSERTION_SECONDS,
     CREDENTIAL_PATH,
@@ -222,11 +220,7 @@ class GatewayCalls:
             "jti": uuid.uuid4().hex,
             "seal_to": self._who.identity.public.sealing,
         }
-        identity = self._who.identity
-        assertion = jwt.encode(
-            claims, identity.signing, ASSERTION_ALGORITHM, headers={"kid": identity.thumbprint}
-        )
-        return CredentialBody(assertion=assertion, time=now)
+        return CredentialBody(assertion=self._who.identity.signed(claims), time=now)
 
     async def _post(self, path: str, body: BaseModel, model: type[M]) -> M:
         url = self._who.gateway.url + path

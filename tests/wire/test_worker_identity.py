@@ -1,0 +1,28 @@
+"""A worker's keys: what they sign is a token that any library of JSON Web Tokens takes."""
+
+import jwt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wire.worker_identity import WorkerIdentity
+
+IDENTITY = WorkerIdentity.generate()
+
+
+@given(st.dictionaries(st.text(max_size=20), st.text(max_size=20) | st.integers(0, 2**53)))
+def test_what_is_signed_is_read_by_a_library(claims: dict[str, object]) -> None:
+    claims = {key: value for key, value in claims.items() if key not in REGISTERED}
+    token = IDENTITY.signed(claims)
+    assert jwt.decode(token, IDENTITY.signing.public_key(), ["EdDSA"]) == claims
+    assert jwt.get_unverified_header(token)["kid"] == IDENTITY.thumbprint
+
+
+REGISTERED = {"exp", "iat", "nbf", "aud", "iss", "sub", "jti"}
+"""What a library reads by itself."""
+
+
+def test_another_key_did_not_sign_it() -> None:
+    token = IDENTITY.signed({"org": "dev"})
+    with pytest.raises(jwt.InvalidSignatureError):
+        jwt.decode(token, WorkerIdentity.generate().signing.public_key(), ["EdDSA"])
