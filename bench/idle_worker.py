@@ -36,7 +36,7 @@ _IMPORTS = [
     ("pydantic", ["pydantic", "pydantic.main", "temporalio.contrib.pydantic"]),
     ("httpx", ["artifacts", "httpx"]),
     ("ours: the contract and its models", ["contracts.deploys", "contracts.installs"]),
-    ("ours: everything else", ["workers.install"]),
+    ("ours: everything else", ["workers.exclave_worker"]),
 ]
 """What an install worker imports, in an order in which each needs only what is before it."""
 

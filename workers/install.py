@@ -2,6 +2,8 @@
 
     exclave-worker enrolment.toml
 
+The command is `workers.exclave_worker`.
+
 It connects outward only: to the gateway, or else to Temporal, for its own queue, and to the
 releases' address.
 """
@@ -17,20 +19,14 @@ from pathlib import Path
 from temporalio.client import Client
 from temporalio.worker import PollerBehaviorSimpleMaximum, Worker
 
-from activities.action.activities import ActionActivities
 from activities.boundary import Boundary
 from activities.customer.guard import CustomersGuard
 from activities.customer.rules import Rules, rules_of
-from activities.deploy.activities import DeployActivities
-from activities.deploy.deprovision import DeprovisionActivities
-from activities.deploy.provision import ProvisionActivities
 from activities.heartbeats import cancelled_by_person
 from activities.installs.description import FEATURES, DescribeActivities
-from activities.logs import LogActivities
 from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
 from activities.stopping import StopActivities
-from activities.terraform.activities import TerraformActivities
 from activities.workplace import Workplace
 from artifacts.registry import Registry
 from contracts.names import install_queue
@@ -46,6 +42,7 @@ from wire.trust import Trust, TrustUnusable
 from wire.unreadable import Readable
 from wire.worker_identity import IdentityUnusable
 from workers.gateway_access import reach
+from workers.late import activities_of_runs
 from workers.process import DRAIN_TIMEOUT, Settings, run
 from workers.store_check import usable
 
@@ -142,29 +139,13 @@ def open_workplace(enrolment: Enrolment, data: Path, releases: Registry, rules: 
 
 def make(client: Client, workplace: Workplace) -> Worker:
     """The worker on a connected client."""
-    deploy = DeployActivities(workplace)
-    terraform = TerraformActivities(workplace)
-    action = ActionActivities(workplace)
-    provision = ProvisionActivities(workplace)
-    deprovision = DeprovisionActivities(workplace)
     return Worker(
         client,
         task_queue=install_queue(workplace.install),
         activities=[
             DescribeActivities(workplace.rules).describe,
             StopActivities(workplace).stop,
-            LogActivities(workplace).read,
-            deploy.scope,
-            deploy.view,
-            deploy.finish,
-            provision.scope,
-            provision.finish,
-            deprovision.scope,
-            deprovision.finish,
-            terraform.plan,
-            terraform.apply,
-            action.scope,
-            action.step,
+            *activities_of_runs(workplace),
         ],
         interceptors=[
             Readable(),
@@ -176,7 +157,3 @@ def make(client: Client, workplace: Workplace) -> Worker:
         max_heartbeat_throttle_interval=_HEARTBEAT_THROTTLE,
         graceful_shutdown_timeout=DRAIN_TIMEOUT,
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -32,7 +32,14 @@ class Worker:
         file = folder / "acme.toml"
         file.write_text(enrolment.render())
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "workers.install", str(file), "--data", str(folder / "data")],
+            [
+                sys.executable,
+                "-m",
+                "workers.exclave_worker",
+                str(file),
+                "--data",
+                str(folder / "data"),
+            ],
             cwd=ROOT,
             stderr=subprocess.PIPE,
             text=True,

@@ -135,6 +135,11 @@ async def describe(org: Org, seconds: float = 60) -> WorkerDescription:
     return described
 
 
+def maps(running: Running, part: str) -> bool:
+    """Whether a process has a library in memory with this in its path."""
+    return part in Path(f"/proc/{running.process.pid}/maps").read_text()
+
+
 async def until(look: Callable[[], bool]) -> None:
     async def looking() -> None:
         while not look():
@@ -150,13 +155,16 @@ async def test_a_worker_s_life_behind_the_gateway(
     data = tmp_path / "data"
     enrolment = stack(tmp_path / "stack", f"127.0.0.1:{unused_tcp_port}", tmp_path / "ca.pem", org)
     token = (enrolment.parent / TOKEN_FILE).read_text().strip()
-    argv = ("workers.install", str(enrolment), "--data", str(data))
+    argv = ("workers.exclave_worker", str(enrolment), "--data", str(data))
     with running(tmp_path / "gateway.log", "workers.admission", str(settings)) as gateway:
         await gateway.says("Serving at")
         with running(tmp_path / "worker.log", *argv) as worker:
             await worker.says("This worker is enrolled as install/acme")
             await worker.says("Working on the queue install.acme")
             assert (await describe(org)).protocol
+            # It works without what the SDK would take in by itself (workers/exclave_worker.py).
+            assert not maps(worker, "/grpc/")
+            assert maps(gateway, "/grpc/")
 
             pausing.pause(data)
             await worker.says("Paused on this machine")

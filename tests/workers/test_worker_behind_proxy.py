@@ -40,7 +40,7 @@ async def test_it_enrols_and_works(
     # The authority is not the vendor's, but the customer's own: it is named, and not in the stack.
     named = {"gateway_ca": None, "ca_bundle": str(tmp_path / "ca.pem")}
     file.write_text(Enrolment.read(file).model_copy(update=named).render())
-    argv = ("workers.install", str(file), "--data", str(tmp_path / "data"))
+    argv = ("workers.exclave_worker", str(file), "--data", str(tmp_path / "data"))
     knows = {f"{NAME}:443": ("127.0.0.1", unused_tcp_port)}
     with running(tmp_path / "gateway.log", "workers.admission", str(settings)) as gateway:
         await gateway.says("Serving at")

@@ -1,0 +1,55 @@
+"""An install worker's activities, before their engines are imported, are what they will be."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio import activity
+from temporalio.testing import ActivityEnvironment
+
+from activities.customer.rules import rules_of
+from activities.workplace import Workplace
+from artifacts.registry import Registry
+from contracts.errors import BadInput
+from contracts.logs import ReadLog
+from stacks.enrolment import Enrolment
+from workers.engines import Engines
+from workers.install import open_workplace
+from workers.late import activities_of_runs
+
+
+@pytest.fixture
+def workplace(tmp_path: Path) -> Workplace:
+    enrolment = Enrolment.of(
+        install="acme",
+        namespace="dev",
+        temporal="127.0.0.1:1",
+        releases="http://127.0.0.1:1",
+    )
+    file = tmp_path / "enrolment.toml"
+    file.write_text(enrolment.render())
+    releases = Registry(enrolment.releases)
+    return open_workplace(enrolment, tmp_path, releases, rules_of(file, None))
+
+
+def defined(function: Callable[..., Any]) -> tuple[str | None, object, object]:
+    found = activity._Definition.must_from_callable(function)
+    return found.name, found.arg_types, found.ret_type
+
+
+def test_each_has_the_name_and_the_types_of_its_engines_own(workplace: Workplace) -> None:
+    late = [defined(one) for one in activities_of_runs(workplace)]
+    of_engines = [
+        getattr(engine, name)
+        for engine in vars(Engines(workplace)).values()
+        for name in dir(engine)
+        if hasattr(getattr(engine, name), "__temporal_activity_definition")
+    ]
+    assert sorted(map(str, late)) == sorted(str(defined(one)) for one in of_engines)
+
+
+async def test_a_call_reaches_the_engine(workplace: Workplace) -> None:
+    late = {defined(one)[0]: one for one in activities_of_runs(workplace)}
+    with pytest.raises(BadInput, match="is no place in an operation's log"):
+        await ActivityEnvironment().run(late["operation.log"], ReadLog(install="acme", key="x"))

@@ -1,0 +1,21 @@
+"""The activities that runs are made of; `workers.late` imports them with their first task."""
+
+from activities.action.activities import ActionActivities
+from activities.deploy.activities import DeployActivities
+from activities.deploy.deprovision import DeprovisionActivities
+from activities.deploy.provision import ProvisionActivities
+from activities.logs import LogActivities
+from activities.terraform.activities import TerraformActivities
+from activities.workplace import Workplace
+
+
+class Engines:
+    """All of them, on one workplace."""
+
+    def __init__(self, workplace: Workplace) -> None:
+        self.logs = LogActivities(workplace)
+        self.deploy = DeployActivities(workplace)
+        self.provision = ProvisionActivities(workplace)
+        self.deprovision = DeprovisionActivities(workplace)
+        self.terraform = TerraformActivities(workplace)
+        self.action = ActionActivities(workplace)

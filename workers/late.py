@@ -1,0 +1,66 @@
+"""The activities of runs, as an install worker registers them: their engines are imported late.
+
+Most of a fleet stands idle, and engines, templates and all that belongs to them take 3 MB and a
+part of each start. They are imported together, with the first task: a worker has none, or all.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel
+from temporalio import activity
+
+from activities.workplace import Workplace
+from contracts import actions, deploys, logs, provisions
+from contracts.activities import Activity
+
+if TYPE_CHECKING:
+    from workers.engines import Engines
+
+I = TypeVar("I", bound=BaseModel)  # noqa: E741 - as in the declaration
+O = TypeVar("O", bound=BaseModel)  # noqa: E741
+
+AnyActivity = Callable[[Any], Awaitable[BaseModel]]
+
+
+def _imported() -> "type[Engines]":
+    from workers.engines import Engines  # noqa: PLC0415 - see above
+
+    return Engines
+
+
+def activities_of_runs(workplace: Workplace) -> list[AnyActivity]:
+    """The activities of runs, of which nothing is imported yet."""
+
+    @cache
+    def engines() -> "Engines":
+        return _imported()(workplace)
+
+    def late(
+        declared: Activity[I, O], of: "Callable[[Engines], Callable[[I], Awaitable[O]]]"
+    ) -> AnyActivity:
+        async def begun(input: I) -> O:
+            # In a thread: other tasks go on meanwhile.
+            await asyncio.to_thread(_imported)
+            return await of(engines())(input)
+
+        # The SDK reads from these what it decodes a task's input as.
+        begun.__annotations__ = {"input": declared.input, "return": declared.result}
+        return activity.defn(name=declared.name)(begun)
+
+    return [
+        late(logs.READ_LOG, lambda of: of.logs.read),
+        late(deploys.SCOPE, lambda of: of.deploy.scope),
+        late(deploys.VIEW, lambda of: of.deploy.view),
+        late(deploys.FINISH, lambda of: of.deploy.finish),
+        late(provisions.PROVISION_SCOPE, lambda of: of.provision.scope),
+        late(provisions.PROVISION_FINISH, lambda of: of.provision.finish),
+        late(provisions.DEPROVISION_SCOPE, lambda of: of.deprovision.scope),
+        late(provisions.DEPROVISION_FINISH, lambda of: of.deprovision.finish),
+        late(deploys.TERRAFORM_PLAN, lambda of: of.terraform.plan),
+        late(deploys.TERRAFORM_APPLY, lambda of: of.terraform.apply),
+        late(actions.SCOPE, lambda of: of.action.scope),
+        late(actions.STEP, lambda of: of.action.step),
+    ]
