@@ -9,7 +9,9 @@ the protocol does not say to which workflow it goes.
 """
 
 import hmac
+import logging
 import re
+import time
 from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 from typing import Final
@@ -32,6 +34,8 @@ from wire.unreadable import is_unreadable
 
 LARGEST_BODY: Final = 16 * 1024 * 1024
 """A page of a history in base64; a payload has at most 2 MiB."""
+_SECONDS_BETWEEN_LINES: Final = 10.0
+_log = logging.getLogger(__name__)
 _NAMESPACE = re.compile(NAME_PATTERN)
 
 _Apply = Callable[[Encryption, Payload], Payload]
@@ -59,6 +63,8 @@ def codec_server(
     if "*" in origins:
         raise ValueError("Name the Temporal UI's own origin; `*` would let every page decrypt.")
 
+    told = _Told()
+
     async def decode(request: Request) -> Response:
         return await _answered(request, _decrypted)
 
@@ -72,6 +78,7 @@ def codec_server(
             sent = await _payloads(request)
             answer = Payloads(payloads=[apply(codec, one) for one in sent.payloads])
         except _Refusal as refusal:
+            told.refused(request, refusal.why)
             return PlainTextResponse(refusal.why, refusal.status)
         except ExclaveError as error:
             return PlainTextResponse(error.message, 500)
@@ -91,6 +98,24 @@ def codec_server(
             )
         ],
     )
+
+
+class _Told:
+    """Tells of refusals in the log, in measure: the CLI may not show its user what it was told."""
+
+    def __init__(self) -> None:
+        self._next = float("-inf")
+        self._untold = 0
+
+    def refused(self, request: Request, why: str) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            self._untold += 1
+            return
+        more = f" ({self._untold} more since the last line)" if self._untold else ""
+        host = request.client.host if request.client else "a caller"
+        _log.warning("Refused %s: %s%s", host, why, more)
+        self._next, self._untold = now + _SECONDS_BETWEEN_LINES, 0
 
 
 def _decrypted(codec: Encryption, payload: Payload) -> Payload:

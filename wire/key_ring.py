@@ -89,12 +89,16 @@ class KeyRing(Keys):
             self._found[which] = self._keys.find(namespace, subject, key_id)
         return self._found[which]
 
+    def exchange(self, keys: Keys) -> None:
+        """Use these from now on."""
+        self._keys = keys
+        self._newest.clear()
+        self._found.clear()
+
     def _renew(self) -> None:
         renewed = self._again()
         if renewed is not None:
-            self._keys = renewed
-            self._newest.clear()
-            self._found.clear()
+            self.exchange(renewed)
 
 
 def master_ring(path: Path) -> KeyRing:
@@ -107,7 +111,7 @@ def master_ring(path: Path) -> KeyRing:
 
 
 def worker_ring(path: Path) -> KeyRing:
-    """An install worker's keys.
+    """The keys of one subject, as those of a gateway.
 
     Raises:
         KeyFileError: the file cannot be used.

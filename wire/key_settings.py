@@ -1,18 +1,14 @@
-"""Where a process finds its keys."""
+"""Where a process of the control side finds its keys; workers are handed theirs (`handed_keys`)."""
 
 import os
 from pathlib import Path
 from typing import Final
 
-from wire.key_ring import KeyRing, master_ring, worker_ring
+from wire.key_ring import KeyRing, master_ring
 from wire.keys import MasterKeys
 
 MASTER_VARIABLE: Final = "EXCLAVE_KEYS"
 """Names the file of the master keys, for every process of the control side."""
-WORKER_VARIABLE: Final = "EXCLAVE_WORKER_KEYS"
-"""Names the file of a worker's own keys."""
-WORKER_FILE: Final = "worker-keys.json"
-"""Where a worker finds its keys by itself: beside its enrolment."""
 
 
 def master_keys(file: Path | None = None) -> KeyRing | None:
@@ -45,22 +41,6 @@ def handed_keys(namespace: str, subject: str, file: Path | None = None) -> bytes
         return b""
     # Read anew each time: a key that was added since is handed, too.
     return MasterKeys.read(named).for_install(namespace, install).handing()
-
-
-def worker_keys(enrolment: Path) -> KeyRing | None:
-    """An install worker's keys; None where it was given none, and takes plain payloads.
-
-    Args:
-        enrolment: Its enrolment file.
-
-    Raises:
-        KeyFileError: the file cannot be used.
-    """
-    named = _named(WORKER_VARIABLE)
-    if named:
-        return worker_ring(named)
-    beside = enrolment.absolute().with_name(WORKER_FILE)
-    return worker_ring(beside) if beside.exists() else None
 
 
 def _named(variable: str) -> Path | None:

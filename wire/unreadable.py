@@ -6,6 +6,7 @@ send as bad input, what a worker is told by a typed error.
 """
 
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -87,17 +88,33 @@ class EncryptedConverter(UnreadableConverter):
         return super().from_payload(unreadable(KeyMissing(NO_KEYS)), type_hint)
 
 
+async def _no_others() -> None:
+    """Whoever has the master keys has all there are."""
+
+
 class Readable(Interceptor):
     """Refuses activities whose input could not be read."""
 
+    def __init__(self, learn_keys: Callable[[], Awaitable[None]] = _no_others) -> None:
+        """`learn_keys` is awaited when a key is missing, before Temporal tries again."""
+        self._learn_keys = learn_keys
+
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """Put the check before each activity."""
-        return _Inbound(next)
+        return _Inbound(next, self._learn_keys)
 
 
 class _Inbound(ActivityInboundInterceptor):
+    def __init__(
+        self, next: ActivityInboundInterceptor, learn_keys: Callable[[], Awaitable[None]]
+    ) -> None:
+        super().__init__(next)
+        self._learn_keys = learn_keys
+
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         for argument in input.args:
             if isinstance(argument, Refused):
+                if isinstance(argument.error, KeyMissing):
+                    await self._learn_keys()
                 raise argument.error
         return await super().execute_activity(input)

@@ -1,6 +1,8 @@
 """How an install worker reaches its control plane through the gateway: its keys and credential."""
 
-from dataclasses import dataclass
+import asyncio
+import logging
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from artifacts.registry import Registry
@@ -20,6 +22,29 @@ IDENTITY_FOLDER = "identity"
 """In the worker's data folder: its keys, and what it remembers of its enrolment."""
 
 
+_log = logging.getLogger(__name__)
+
+LEARN_SECONDS = 30.0
+"""Between two times that a worker asks for keys; a task that lacks one is tried for longer."""
+
+
+class Throttle:
+    """Lets something happen now and then only."""
+
+    def __init__(self, seconds: float) -> None:
+        """At most once in so many seconds."""
+        self._seconds = seconds
+        self._next = float("-inf")
+
+    def may(self) -> bool:
+        """Whether it may happen now; if so, not again for a while."""
+        now = asyncio.get_running_loop().time()
+        if now < self._next:
+            return False
+        self._next = now + self._seconds
+        return True
+
+
 @dataclass(frozen=True)
 class Reach:
     """Where a worker's control plane is."""
@@ -28,11 +53,32 @@ class Reach:
     releases: Registry
     credentials: Credentials | None
     """None where it is reached directly, which is for development."""
+    _learning: "Throttle" = field(default_factory=lambda: Throttle(LEARN_SECONDS))
+    _rings: list[KeyRing] = field(default_factory=list)
 
     def keys(self) -> Keys | None:
         """What payloads are encrypted with, as the control side handed it over; None for plain."""
-        handed = self.credentials.payload_keys() if self.credentials is not None else b""
-        return KeyRing(WorkerKeys.handed(handed)) if handed else None
+        handed = self._handed()
+        if not handed:
+            return None
+        ring = KeyRing(WorkerKeys.handed(handed))
+        self._rings.append(ring)
+        return ring
+
+    async def learn_keys(self) -> None:
+        """Have new keys handed over, since one is missing: the control side uses another one now.
+
+        Many tasks may find that out at once, and a key may be missing that nobody has.
+        """
+        if self.credentials is None or not self._learning.may():
+            return
+        if await self.credentials.refresh_payload_keys():
+            _log.info("The payload keys are new: the control side uses another one now.")
+            for ring in self._rings:
+                ring.exchange(WorkerKeys.handed(self._handed()))
+
+    def _handed(self) -> bytes:
+        return self.credentials.payload_keys() if self.credentials is not None else b""
 
     async def ready(self) -> None:
         """Wait until there is a credential, if one is needed."""

@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import logging
 import os
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -36,8 +37,6 @@ from store.machine import Machine
 from store.opening import open_store
 from store.pausing import is_paused
 from wire.egress import ProxyUnusable, except_this_machine
-from wire.key_files import KeyFileError
-from wire.key_settings import worker_keys
 from wire.trust import Trust, TrustUnusable
 from wire.unreadable import Readable
 from wire.worker_identity import IdentityUnusable
@@ -78,8 +77,7 @@ def main() -> None:
     settings = parser.parse_args()
     try:
         enrolment = Enrolment.read(settings.enrolment)
-        keys = worker_keys(settings.enrolment)
-    except (EnrolmentError, KeyFileError) as error:
+    except EnrolmentError as error:
         parser.exit(1, f"exclave-worker: {error}\n")
     os.umask(0o077)
     data = settings.data.resolve()
@@ -103,10 +101,10 @@ def main() -> None:
 
     run(
         control.temporal,
-        lambda client: make(client, workplace),
+        lambda client: make(client, workplace, control.learn_keys),
         Settings(
             before=ready,
-            keys=lambda: control.keys() or keys,
+            keys=control.keys,
             interrupt=workplace.operations.interrupt_all,
             paused=partial(is_paused, data),
         ),
@@ -137,7 +135,7 @@ def open_workplace(enrolment: Enrolment, data: Path, releases: Registry, rules: 
     )
 
 
-def make(client: Client, workplace: Workplace) -> Worker:
+def make(client: Client, workplace: Workplace, learn_keys: Callable[[], Awaitable[None]]) -> Worker:
     """The worker on a connected client."""
     return Worker(
         client,
@@ -148,7 +146,7 @@ def make(client: Client, workplace: Workplace) -> Worker:
             *activities_of_runs(workplace),
         ],
         interceptors=[
-            Readable(),
+            Readable(learn_keys),
             Boundary(FEATURES, workplace.install, CustomersGuard(workplace)),
         ],
         max_concurrent_activities=_SLOTS,

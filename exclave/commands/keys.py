@@ -1,6 +1,5 @@
 """`exclave keys`: the keys that payloads are encrypted with."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from contracts.names import NAME_PATTERN
 from exclave.exits import Refused, ending
 from wire.connection import TemporalAddress
 from wire.key_files import KeyFileError
@@ -18,13 +16,10 @@ from wire.subjects import ACCESS
 keys = typer.Typer(
     help="The keys that payloads are encrypted with. Nobody can read a history without them: keep "
     "a copy where you keep secrets.\n\n"
-    "Example:\n\n    exclave keys new keys.json\n\n"
-    "    exclave keys worker keys.json acme stack/worker-keys.json",
+    "Example:\n\n    exclave keys new keys.json",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-
-_NAME = re.compile(NAME_PATTERN)
 
 File = Annotated[Path, typer.Argument(help="The file of the master keys.")]
 
@@ -49,8 +44,9 @@ def new(file: File) -> None:
 def add(file: File) -> None:
     """Add a new key, which is not used yet.
 
-    Bring the file to all processes of the control side, and the new keys to the workers; then:
-    exclave keys use FILE KEY.
+    Bring the file to all processes of the control side, and its part to the gateways (exclave keys
+    gateway); then: exclave keys use FILE KEY. Install workers are handed the new key when they meet
+    it.
 
     Example:
 
@@ -73,26 +69,6 @@ def use(file: File, key: Annotated[str, typer.Argument(help="The key's id.")]) -
     """
     with ending(), _refusing():
         MasterKeys.read(file).using(key).write(file, replaces=True)
-
-
-@keys.command("worker")
-def worker(
-    file: File,
-    install: Annotated[str, typer.Argument(help="The install.")],
-    out: Annotated[Path, typer.Argument(help="Where to; for example beside the enrolment.")],
-) -> None:
-    """Write the keys of one install, for its worker, which finds them as worker-keys.json.
-
-    The namespace is the one that TEMPORAL_NAMESPACE or temporal.toml says. A file that is there
-    is replaced: a worker that runs takes the new keys at once.
-
-    Example:
-
-        exclave keys worker keys.json acme stack/worker-keys.json
-    """
-    with ending(), _refusing():
-        namespace = TemporalAddress.from_environment().namespace
-        MasterKeys.read(file).for_install(namespace, _named(install)).write(out, replaces=True)
 
 
 @keys.command("gateway")
@@ -119,12 +95,3 @@ def _refusing() -> Iterator[None]:
         yield
     except KeyFileError as error:
         raise Refused(str(error)) from error
-
-
-def _named(install: str) -> str:
-    if not _NAME.fullmatch(install):
-        raise Refused(
-            f"{install!r} is no install's name; use lower case letters, digits and dashes, at most "
-            "63."
-        )
-    return install

@@ -118,7 +118,8 @@ class Declaration(_Section):
     """Where the gateway listens, with TLS; without it, install workers dial Temporal and the
     registry directly."""
     codec: LoopbackAddress | None = None
-    """Where the codec server listens, which shows plain text; without it payloads are plain."""
+    """Where the codec server listens, which shows plain text; without it payloads are plain.
+    It needs a gateway: only there are install workers handed their keys."""
 
     @property
     def addresses(self) -> dict[str, Address]:
@@ -139,6 +140,15 @@ class Declaration(_Section):
             if address in seen:
                 raise ValueError(f"{key} and {seen[address]} are both {address}; change one")
             seen[address] = key
+        return self
+
+    @model_validator(mode="after")
+    def _workers_get_their_keys(self) -> "Declaration":
+        if self.codec and not self.gateway:
+            raise ValueError(
+                "codec is set, so payloads are encrypted, and install workers are handed their keys "
+                "by the gateway alone; declare `gateway`, too"
+            )
         return self
 
 

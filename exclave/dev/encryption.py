@@ -37,5 +37,4 @@ Payloads are encrypted. To see plain text:
   Temporal CLI     temporal workflow show --codec-endpoint {codec} …
   Temporal UI      the glasses at the top right, remote codec endpoint: {codec}
   exclave          export EXCLAVE_KEYS={keys_file(declaration)}
-  An install       exclave keys worker {keys_file(declaration)} INSTALL STACK/worker-keys.json
 """

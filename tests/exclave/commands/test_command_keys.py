@@ -1,4 +1,4 @@
-"""`exclave keys`: made, added to, switched, and handed to a worker."""
+"""`exclave keys`: made, added to, switched, and handed to gateways."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from exclave.commands.keys import keys
 from wire.keys import MasterKeys, WorkerKeys
+from wire.subjects import ACCESS
 
 
 def said(*words: object, status: int = 0) -> str:
@@ -17,16 +18,16 @@ def said(*words: object, status: int = 0) -> str:
 
 def test_the_life_of_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEMPORAL_NAMESPACE", "acme-org")
-    file, out = tmp_path / "keys.json", tmp_path / "worker-keys.json"
+    file, out = tmp_path / "keys.json", tmp_path / "access-keys.json"
     first = said("new", file)
     second = said("add", file)
     assert first != second
     assert MasterKeys.read(file).current == first
     assert said("use", file, second) == ""
     assert MasterKeys.read(file).current == second
-    said("worker", file, "acme", out)
+    said("gateway", file, out)
     given = WorkerKeys.read(out)
-    assert (given.namespace, given.subject, given.current) == ("acme-org", "install/acme", second)
+    assert (given.namespace, given.subject, given.current) == ("acme-org", ACCESS, second)
     assert given.keys.keys() == {first, second}
     assert out.stat().st_mode & 0o777 == 0o600
 
@@ -38,7 +39,6 @@ def test_refusals_are_sentences(tmp_path: Path) -> None:
     before = file.read_bytes()
     assert "is there already" in said("new", file, status=1)
     assert f"the keys are: {first}" in said("use", file, "other", status=1)
-    assert "is no install's name" in said("worker", file, "NO/NAME", tmp_path / "out", status=1)
     assert file.read_bytes() == before
     file.chmod(0o644)
     assert "chmod 600" in said("add", file, status=1)
