@@ -245,6 +245,8 @@ class MintedToken(Message):
     """UTC, ISO 8601."""
     sealed: str
     """The whole token, sealed to who asked."""
+    enrolment: str = ""
+    """Of a build worker, which has no stack: its enrolment file, which holds no secret."""
 
 
 VERIFY_ENROLMENT = Activity(

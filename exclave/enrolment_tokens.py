@@ -9,6 +9,8 @@ from contracts.access import MINT_TOKEN, MintedToken, MintToken
 from contracts.names import CONTROL_QUEUE
 from exclave.exits import Refused
 from exclave.plane import Plane
+from stacks.enrolment import TOKEN_FILE
+from stacks.systemd import ENROLMENT
 from wire.enrolment_token import sealed_about
 from wire.sealing import CannotUnseal, encoded, unseal
 
@@ -49,3 +51,19 @@ def write_token(path: Path, token: str) -> None:
         part.replace(path)
     except OSError as error:
         raise Refused(f"The token cannot be written: {error.filename}: {error.strerror}") from error
+
+
+def write_build_worker(folder: Path, enrolment: str, token: str) -> None:
+    """Write what a build worker is started with.
+
+    Raises:
+        Refused: it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (folder / ENROLMENT).write_text(enrolment, encoding="ascii")
+    except OSError as error:
+        raise Refused(
+            f"The enrolment cannot be written: {error.filename}: {error.strerror}"
+        ) from error
+    write_token(folder / TOKEN_FILE, token)

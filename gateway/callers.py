@@ -1,5 +1,6 @@
 """Whether a caller of the gateway's HTTP routes may pass: the same questions as the proxy asks."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from starlette.requests import Request
@@ -22,12 +23,15 @@ class Refused(Exception):
         *,
         retry_after: int | None = None,
         identity: Identity | None = None,
+        allow: Iterable[str] = (),
     ) -> None:
         super().__init__(reason)
         self.status = status
         self.reason = reason
         self.retry_after = retry_after
         self.identity = identity
+        self.allow = tuple(allow)
+        """With 405: the methods that there are."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -35,6 +39,8 @@ class Refused(Exception):
         found = {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
         if self.status == 401:
             found["WWW-Authenticate"] = 'Bearer realm="exclave"'
+        if self.allow:
+            found["Allow"] = ", ".join(self.allow)
         return found
 
 

@@ -119,6 +119,8 @@ class GatewaySettings(_Section):
                 f"{self.listen} is no loopback address, so credentials would travel in clear; "
                 "set certificate and key"
             )
+        if self.artifacts and self.artifacts.org not in (None, *self.orgs):
+            raise ValueError(f"artifacts.org: {self.artifacts.org} is none of orgs")
         return self
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The enrolment file: what an install worker must know to reach its control plane. No secret.
+"""The enrolment file: what a worker must know to reach its control plane. No secret.
 
 The one-time token, which is one, lies in a file of its own beside it.
 """
@@ -8,7 +8,7 @@ import re
 import ssl
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -24,6 +24,7 @@ from store.opening import folder_description, s3_description
 from store.s3_place import S3Place
 from wire.enrolling import ControlKeys
 from wire.gateway_address import GatewayAddress
+from wire.subjects import BUILD, install_subject
 
 _HOST = r"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)"
 _ADDRESS = re.compile(rf"{_HOST}:(?P<port>[0-9]{{1,5}})")
@@ -95,23 +96,12 @@ def _exists(port: str | None) -> bool:
     return port is None or 1 <= int(port) <= 65535
 
 
-class Enrolment(BaseModel):
-    """Which install a worker serves, and where its control plane is."""
+class WorkerEnrolment(BaseModel):
+    """What every kind of worker needs to be let in by a gateway."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    install: Name
     namespace: Name
-    temporal: Annotated[str, AfterValidator(_address)]
-    """`host:port` that the worker takes its tasks from."""
-    releases: Annotated[str, AfterValidator(_url)]
-    """URL of the registry that the worker pulls releases from."""
-    store: Annotated[str, AfterValidator(_bucket)] | None = None
-    """`s3://bucket/prefix`; without it the store is a folder in the worker's data folder."""
-    store_region: Annotated[str, AfterValidator(_region)] | None = None
-    """The bucket's region; without it, the one of the machine's AWS settings."""
-    store_endpoint: Annotated[str, AfterValidator(_url)] | None = None
-    """URL of a store that speaks S3; without it, AWS."""
     gateway: Annotated[str, AfterValidator(_gateway)] | None = None
     """URL of the gateway, through which the worker reaches everything, and where it enrols."""
     gateway_ca: Annotated[str, AfterValidator(_authority)] | None = None
@@ -126,16 +116,57 @@ class Enrolment(BaseModel):
     """A file on the worker's machine with authorities (PEM) that are trusted besides the others, by
     the worker and by all its tools: those of a network that looks into TLS."""
 
+    @property
+    def subject(self) -> str:
+        """Who enrols with it."""
+        raise NotImplementedError
+
     @model_validator(mode="after")
-    def _complete(self) -> "Enrolment":
-        for key in ("store_region", "store_endpoint"):
-            if getattr(self, key) is not None and self.store is None:
-                raise ValueError(f'{key} is of no use without store = "s3://BUCKET/PREFIX"')
+    def _belongs_together(self) -> Self:
         for key in ("gateway_ca", "cloud", "cloud_audience"):
             if getattr(self, key) is not None and self.gateway is None:
                 raise ValueError(f"{key} is of no use without a gateway")
         if (self.gateway is None) != (self.control_key is None):
             raise ValueError("a gateway and control_key belong together")
+        return self
+
+    def render(self) -> str:
+        """The enrolment as the TOML that `read` takes."""
+        # Every value is ASCII by its pattern, so JSON's quoting is TOML's.
+        return f"# {self._says()}\n" + "".join(
+            f"{key} = {json.dumps(value)}\n"
+            for key, value in self.model_dump(exclude_none=True).items()
+        )
+
+    def _says(self) -> str:
+        raise NotImplementedError
+
+
+class Enrolment(WorkerEnrolment):
+    """Which install a worker serves, and where its control plane is."""
+
+    install: Name
+    temporal: Annotated[str, AfterValidator(_address)]
+    """`host:port` that the worker takes its tasks from."""
+    releases: Annotated[str, AfterValidator(_url)]
+    """URL of the registry that the worker pulls releases from."""
+    store: Annotated[str, AfterValidator(_bucket)] | None = None
+    """`s3://bucket/prefix`; without it the store is a folder in the worker's data folder."""
+    store_region: Annotated[str, AfterValidator(_region)] | None = None
+    """The bucket's region; without it, the one of the machine's AWS settings."""
+    store_endpoint: Annotated[str, AfterValidator(_url)] | None = None
+    """URL of a store that speaks S3; without it, AWS."""
+
+    @property
+    def subject(self) -> str:
+        """The install."""
+        return install_subject(self.install)
+
+    @model_validator(mode="after")
+    def _complete(self) -> "Enrolment":
+        for key in ("store_region", "store_endpoint"):
+            if getattr(self, key) is not None and self.store is None:
+                raise ValueError(f'{key} is of no use without store = "s3://BUCKET/PREFIX"')
         return self
 
     @staticmethod
@@ -170,7 +201,7 @@ class Enrolment(BaseModel):
             "control_key": control_key,
         }
         given = {key: value for key, value in values.items() if value is not None}
-        return _checked(given, "enrolment")
+        return _checked(Enrolment, given, "enrolment")
 
     @staticmethod
     def read(path: Path) -> "Enrolment":
@@ -179,18 +210,8 @@ class Enrolment(BaseModel):
         Raises:
             EnrolmentError: the file cannot be read, is no TOML, or does not fit.
         """
-        try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise EnrolmentError(
-                f"{path} is not there; it comes with the stack: exclave install INSTALL --app APP "
-                "--stack DIR"
-            ) from error
-        except (OSError, UnicodeDecodeError) as error:
-            raise EnrolmentError(f"{path} cannot be read: {error}") from error
-        except tomllib.TOMLDecodeError as error:
-            raise EnrolmentError(f"{path} is no TOML: {error}") from error
-        return _checked(values, str(path))
+        comes = "it comes with the stack: exclave install INSTALL --app APP --stack DIR"
+        return _checked(Enrolment, _values(path, comes), str(path))
 
     def store_description(self, data: Path) -> dict[str, str]:
         """The install's store, for `store.opening.open_store`.
@@ -205,30 +226,75 @@ class Enrolment(BaseModel):
         )
         return s3_description(place)
 
-    def render(self) -> str:
-        """The enrolment as the TOML that `read` takes."""
-        # Every value is ASCII by its pattern, so JSON's quoting is TOML's.
-        return "# The install worker's enrolment. Give it with: exclave-worker FILE\n" + "".join(
-            f"{key} = {json.dumps(value)}\n"
-            for key, value in self.model_dump(exclude_none=True).items()
-        )
+    def _says(self) -> str:
+        return "The install worker's enrolment. Give it with: exclave-worker FILE"
 
 
-def _checked(values: dict[str, Any], where: str) -> Enrolment:
+class BuildEnrolment(WorkerEnrolment):
+    """Where the control plane of an org's build worker is: behind a gateway, always."""
+
+    worker: Literal["build"] = "build"
+    gateway: Annotated[str, AfterValidator(_gateway)]
+    control_key: Annotated[str, AfterValidator(_control_key)]
+
+    @property
+    def subject(self) -> str:
+        """The org's build workers are one."""
+        return BUILD
+
+    @staticmethod
+    def of(
+        *, namespace: str, gateway: str, gateway_ca: str | None, control_key: str
+    ) -> "BuildEnrolment":
+        """Make an enrolment.
+
+        Raises:
+            EnrolmentError: a value cannot be used.
+        """
+        values = {"namespace": namespace, "gateway": gateway, "control_key": control_key}
+        if gateway_ca is not None:
+            values["gateway_ca"] = gateway_ca
+        return _checked(BuildEnrolment, values, "enrolment")
+
+    @staticmethod
+    def read(path: Path) -> "BuildEnrolment":
+        """Read an enrolment file; as `Enrolment.read`."""
+        comes = "a person of the vendor makes it: exclave access build-worker DIR"
+        return _checked(BuildEnrolment, _values(path, comes), str(path))
+
+    def _says(self) -> str:
+        return "The build worker's enrolment. Give it with: exclave-build-worker FILE"
+
+
+E = TypeVar("E", bound=WorkerEnrolment)
+
+
+def _values(path: Path, comes: str) -> dict[str, Any]:
     try:
-        return Enrolment.model_validate(values)
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise EnrolmentError(f"{path} is not there; {comes}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise EnrolmentError(f"{path} cannot be read: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise EnrolmentError(f"{path} is no TOML: {error}") from error
+
+
+def _checked(kind: type[E], values: dict[str, Any], where: str) -> E:
+    try:
+        return kind.model_validate(values)
     except ValidationError as error:
         raise EnrolmentError(
-            "\n".join(_problem(where, found) for found in error.errors())
+            "\n".join(_problem(kind, where, found) for found in error.errors())
         ) from error
 
 
-def _problem(where: str, found: Any) -> str:
+def _problem(kind: type[WorkerEnrolment], where: str, found: Any) -> str:
     key = ".".join(str(part) for part in found["loc"])
     where = f"{where}: {key}" if key else where
     match found["type"]:
         case "extra_forbidden":
-            known = ", ".join(Enrolment.model_fields)
+            known = ", ".join(kind.model_fields)
             return f"{where}: there is no such key; the keys are {known}"
         case "missing":
             return f"{where}: is missing"

@@ -65,7 +65,8 @@ class ByToken:
             raise GatewayRefused(
                 "no_token",
                 f"{self.path} cannot be read ({error}); put the token there that the stack has "
-                "(exclave install INSTALL --app APP --stack DIR makes a fresh one).",
+                "(exclave install INSTALL --app APP --stack DIR makes a fresh one; of a build "
+                "worker: exclave access build-worker DIR).",
             ) from error
         except InvalidToken as error:
             raise GatewayRefused("malformed", f"{self.path}: {error}") from error

@@ -134,7 +134,7 @@ class GatewayCalls:
             raise GatewayRefused(
                 "token_foreign",
                 f"The token is for {named.subject} of the org {named.org}, and this worker is "
-                f"{self._who.subject} of {self._who.org}. Use the token of this install's stack.",
+                f"{self._who.subject} of {self._who.org}. Use the token of this worker's own.",
             )
         proof = TokenProof(id=token.id, proof=token.prove(self._who.identity.public))
         return await self._enrol(token=proof)

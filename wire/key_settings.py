@@ -6,6 +6,7 @@ from typing import Final
 
 from wire.key_ring import KeyRing, master_ring
 from wire.keys import MasterKeys
+from wire.subjects import BUILD, install_subject
 
 MASTER_VARIABLE: Final = "EXCLAVE_KEYS"
 """Names the file of the master keys, for every process of the control side."""
@@ -29,7 +30,7 @@ def handed_keys(namespace: str, subject: str, file: Path | None = None) -> bytes
 
     Args:
         namespace: The org.
-        subject: `install/<install>`; others have no keys of their own to be handed.
+        subject: `install/<install>` or `build`; others have no keys of their own to be handed.
         file: What a flag names; without it, what the environment names.
 
     Raises:
@@ -37,10 +38,11 @@ def handed_keys(namespace: str, subject: str, file: Path | None = None) -> bytes
     """
     named = file or _named(MASTER_VARIABLE)
     kind, _, install = subject.partition("/")
-    if named is None or kind != "install":
+    whose = BUILD if subject == BUILD else install_subject(install)
+    if named is None or (kind != "install" and whose != BUILD):
         return b""
     # Read anew each time: a key that was added since is handed, too.
-    return MasterKeys.read(named).for_install(namespace, install).handing()
+    return MasterKeys.read(named).for_subject(namespace, whose).handing()
 
 
 def _named(variable: str) -> Path | None:

@@ -1,9 +1,9 @@
 """Whose payload it is: the subject, which chooses the key.
 
 `install/<install>` is what an install's worker may read, `app/<app>` what belongs to builds and
-rollouts, `access` what gateways read to know who may pass, and `org` what belongs to none of
-these: a workflow id of another form, and what a person sends through the codec server, who names
-no workflow there.
+rollouts, `build` what an org's build workers are told and answer, `access` what gateways read to
+know who may pass, and `org` what belongs to none of these: a workflow id of another form, and what
+a person sends through the codec server, who names no workflow there.
 """
 
 import re
@@ -15,10 +15,13 @@ from temporalio.converter import (
     WorkflowSerializationContext,
 )
 
-from contracts.names import CONTROL_QUEUE, NAME_PATTERN, install_queue, owner_of
+from contracts.names import BUILD_QUEUE, CONTROL_QUEUE, NAME_PATTERN, install_queue, owner_of
 
 ACCESS: Final = "access"
 """What an org's gateways have a key for, besides the control side."""
+BUILD: Final = "build"
+"""What the org's build workers have a key for. The Build workflow's own payloads are the app's, and
+no worker's to read."""
 ORG: Final = "org"
 """Only the control side has its key."""
 
@@ -88,6 +91,8 @@ def _subject_of_activity(context: ActivitySerializationContext) -> str | None:
     install = _INSTALL_QUEUE.fullmatch(queue) if queue else None
     if install is not None and _NAME.fullmatch(install[1]):
         return install_subject(install[1])
+    if queue == BUILD_QUEUE:
+        return BUILD
     if context.workflow_id:
         return subject_of_workflow(context.workflow_id)
     return ORG if queue else None

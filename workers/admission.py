@@ -70,7 +70,8 @@ async def admit(settings: GatewaySettings) -> AsyncIterator[Admission]:
             if settings.artifacts is not None:
                 # What installs say of their releases is public, and read without a key.
                 asking = {org: await _connected(frontend, org, None) for org in settings.orgs}
-                pulls = settings.artifacts.serving(credentials, access, audit, asking.__getitem__)
+                secrets = settings.read_secrets()
+                pulls = settings.artifacts.serving(credentials, access, audit, asking, secrets)
                 routes += await serving.enter_async_context(pulls)
             if settings.telemetry is not None:
                 intake = settings.telemetry.serving(credentials, access, audit)

@@ -1,47 +1,116 @@
-"""The build worker: one per org, in the control plane; it turns sources into releases."""
+"""The build worker: one per org; it turns sources into releases.
+
+    exclave-build-worker enrolment.toml --data DIR
+
+It connects outward only, to the gateway: it polls its queue there, and pulls and pushes there. The
+control plane's own, in development, may reach Temporal and the registry without one.
+"""
 
 import argparse
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from temporalio.client import Client
-from temporalio.worker import Worker
+from temporalio.worker import PollerBehaviorSimpleMaximum, Worker
 
 from activities.boundary import Boundary
 from activities.build.release import BuildActivities
 from artifacts.registry import Registry
 from contracts.names import BUILD_QUEUE
+from stacks.enrolment import BuildEnrolment, EnrolmentError
 from wire.connection import TemporalAddress
+from wire.egress import ProxyUnusable, except_this_machine
+from wire.keys import Keys
+from wire.trust import Trust, TrustUnusable
 from wire.unreadable import Readable
+from wire.worker_identity import IdentityUnusable
 from workers.flags import add_keys_flag, keys_of
-from workers.process import DRAIN_TIMEOUT, Settings, run
+from workers.gateway_access import reach_through_gateway
+from workers.process import DRAIN_TIMEOUT, Settings, nothing, run
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How the control plane is reached."""
+
+    temporal: TemporalAddress
+    registry: Registry
+    keys: Callable[[], Keys | None]
+    ready: Callable[[], Awaitable[None]] = nothing
 
 
 def main() -> None:
     """Run until told to leave."""
-    parser = argparse.ArgumentParser(prog="workers.build", description=__doc__)
-    parser.add_argument("--address", help="Temporal's host:port (default: as temporal.toml says)")
-    parser.add_argument("--namespace", help="the org")
-    parser.add_argument("--registry", required=True, help="URL of the OCI registry, to push to")
-    parser.add_argument("--data", required=True, type=Path, help="a folder of its own")
+    parser = argparse.ArgumentParser(
+        prog="exclave-build-worker",
+        description="Build the releases of one org.",
+        epilog="example: cd /var/lib/exclave && exclave-build-worker /etc/exclave/enrolment.toml",
+    )
+    parser.add_argument(
+        "enrolment",
+        type=Path,
+        nargs="?",
+        help="the enrolment file; it is made by: exclave access build-worker DIR",
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path(),
+        help="a folder of its own, on a local disk (default: the current folder)",
+    )
+    direct = parser.add_argument_group("without a gateway, within the control plane")
+    direct.add_argument("--address", help="Temporal's host:port (default: as temporal.toml says)")
+    direct.add_argument("--namespace", help="the org")
+    direct.add_argument("--registry", help="URL of the OCI registry, to push to")
     add_keys_flag(parser)
     settings = parser.parse_args()
-    where = TemporalAddress.from_environment(settings.address, settings.namespace)
-    keys = keys_of(parser, settings)
+    os.umask(0o077)
+    data = settings.data.resolve()
+    if settings.enrolment is None:
+        way = _direct(parser, settings)
+    elif any((settings.address, settings.namespace, settings.registry, settings.keys)):
+        parser.error("the enrolment file says it all: name nothing besides it but --data")
+    else:
+        way = _through_gateway(parser, settings.enrolment, data)
     run(
-        where,
-        lambda client: make(client, settings.registry, settings.data),
-        Settings(keys=lambda: keys),
+        way.temporal,
+        lambda client: make(client, way.registry, data),
+        Settings(before=way.ready, keys=way.keys),
     )
 
 
-def make(client: Client, registry: str, data: Path) -> Worker:
+def _direct(parser: argparse.ArgumentParser, settings: argparse.Namespace) -> _Way:
+    if settings.registry is None:
+        parser.error("name an enrolment file, or, without a gateway, --registry")
+    keys = keys_of(parser, settings)
+    where = TemporalAddress.from_environment(settings.address, settings.namespace)
+    return _Way(where, Registry(settings.registry), lambda: keys)
+
+
+def _through_gateway(parser: argparse.ArgumentParser, file: Path, data: Path) -> _Way:
+    try:
+        enrolment = BuildEnrolment.read(file)
+        except_this_machine()
+        trust = Trust.read(enrolment.ca_bundle)
+        control = reach_through_gateway(enrolment, file, data, trust)
+        trust.spread(data / "trust")
+    except (EnrolmentError, IdentityUnusable, TrustUnusable, ProxyUnusable) as error:
+        parser.exit(1, f"{parser.prog}: {error}\n")
+    return _Way(control.temporal, control.releases, control.keys, control.ready)
+
+
+def make(client: Client, registry: Registry, data: Path) -> Worker:
     """The worker on a connected client."""
-    build = BuildActivities(Registry(registry), data)
+    build = BuildActivities(registry, data)
     return Worker(
         client,
         task_queue=BUILD_QUEUE,
         activities=[build.check, build.pack, build.assemble],
         interceptors=[Readable(), Boundary()],
+        # All build workers of an org are one identity, whose polls a gateway counts together.
+        activity_task_poller_behavior=PollerBehaviorSimpleMaximum(1),
         graceful_shutdown_timeout=DRAIN_TIMEOUT,
     )
 

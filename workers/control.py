@@ -143,7 +143,12 @@ def make(
         payload_keys: What a worker that enrols is handed.
     """
     runs = InstallRuns(client)
-    access = AccessActivities(authority, client.namespace, payload_keys=payload_keys)
+    access = AccessActivities(
+        authority,
+        client.namespace,
+        payload_keys=payload_keys,
+        build_enrolment=addresses.build_enrolment(client.namespace),
+    )
     return Worker(
         client,
         task_queue=CONTROL_QUEUE,

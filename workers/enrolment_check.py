@@ -54,7 +54,7 @@ def _token(enrolment: Enrolment, file: Path) -> str:
         raise Fails(f"not enrolled, and {file} cannot be read", WORKERS_USER) from None
     except InvalidToken as error:
         raise Fails(f"not enrolled, and {file}: {error}", _ASK_ANEW) from None
-    if (named.org, named.subject) != (enrolment.namespace, f"install/{enrolment.install}"):
+    if (named.org, named.subject) != (enrolment.namespace, enrolment.subject):
         raise Fails(f"the token is for {named.subject} of {named.org}", _ASK_ANEW)
     if named.expires < time.time():
         raise Fails("not enrolled, and the token's day is over", _ASK_ANEW)

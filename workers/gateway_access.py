@@ -1,4 +1,4 @@
-"""How an install worker reaches its control plane through the gateway: its keys and credential."""
+"""How a worker reaches its control plane through the gateway: its keys and credential."""
 
 import asyncio
 import logging
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from artifacts.registry import Registry
-from stacks.enrolment import TOKEN_FILE, Enrolment
+from stacks.enrolment import TOKEN_FILE, Enrolment, WorkerEnrolment
 from wire.cloud_documents import document_of
 from wire.connection import TemporalAddress
 from wire.credential import ByCloud, ByToken, Credentials, Enrolling, Proof
@@ -87,7 +87,7 @@ class Reach:
 
 
 def reach(enrolment: Enrolment, enrolment_file: Path, data: Path) -> Reach:
-    """How the worker of an enrolment reaches its control plane.
+    """How the install worker of an enrolment reaches its control plane.
 
     Args:
         enrolment: Where it is.
@@ -100,7 +100,7 @@ def reach(enrolment: Enrolment, enrolment_file: Path, data: Path) -> Reach:
         ProxyUnusable: the machine's proxy cannot be used.
     """
     trust = Trust.read(enrolment.ca_bundle)
-    if enrolment.gateway is None or enrolment.control_key is None:
+    if enrolment.gateway is None:
         return Reach(
             TemporalAddress(
                 enrolment.temporal,
@@ -113,6 +113,20 @@ def reach(enrolment: Enrolment, enrolment_file: Path, data: Path) -> Reach:
             ),
             None,
         )
+    return reach_through_gateway(enrolment, enrolment_file, data, trust)
+
+
+def reach_through_gateway(
+    enrolment: WorkerEnrolment, enrolment_file: Path, data: Path, trust: Trust
+) -> Reach:
+    """How the worker of an enrolment with a gateway reaches its control plane; raises as `reach`.
+
+    Args:
+        enrolment: Where it is.
+        enrolment_file: Where that stands; the token is beside it.
+        data: The worker's data folder.
+        trust: Whom the worker trusts besides the system's authorities.
+    """
     enrolling = enrolling_of(enrolment, enrolment_file, data, trust)
     gateway, credentials = enrolling.who.gateway, Credentials(enrolling)
     return Reach(
@@ -132,7 +146,9 @@ def reach(enrolment: Enrolment, enrolment_file: Path, data: Path) -> Reach:
     )
 
 
-def enrolling_of(enrolment: Enrolment, enrolment_file: Path, data: Path, trust: Trust) -> Enrolling:
+def enrolling_of(
+    enrolment: WorkerEnrolment, enrolment_file: Path, data: Path, trust: Trust
+) -> Enrolling:
     """How the worker of an enrolment with a gateway gets enrolled; makes its keys if it has none.
 
     Raises:
@@ -143,7 +159,7 @@ def enrolling_of(enrolment: Enrolment, enrolment_file: Path, data: Path, trust: 
     folder = data / IDENTITY_FOLDER
     who = Enrolee(
         org=enrolment.namespace,
-        subject=f"install/{enrolment.install}",
+        subject=enrolment.subject,
         identity=WorkerIdentity.open(folder),
         gateway=GatewayAddress.parse(enrolment.gateway, trust.authorities(enrolment.gateway_ca)),
         control=ControlKeys.parse(enrolment.control_key),

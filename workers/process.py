@@ -38,7 +38,7 @@ Make = Callable[[Client], Worker]
 T = TypeVar("T")
 
 
-async def _nothing() -> None:
+async def nothing() -> None:
     """Wait for nothing."""
 
 
@@ -46,7 +46,7 @@ async def _nothing() -> None:
 class Settings:
     """What differs between workers."""
 
-    before: Callable[[], Awaitable[None]] = _nothing
+    before: Callable[[], Awaitable[None]] = nothing
     """Waits for what the worker needs besides the control plane."""
     keys: Callable[[], Keys | None] = lambda: None
     """What payloads are encrypted with, once `before` has ended; without them they are plain."""

@@ -22,8 +22,10 @@ from contracts.access import (
     VerifyEnrolment,
 )
 from contracts.errors import BadInput, CredentialsRefused, Unreachable
+from stacks.enrolment import BuildEnrolment
 from wire.enrolment_token import InvalidToken, TokenId, answer_bytes, sealed_about
 from wire.sealing import CannotUnseal, decoded, encoded, seal
+from wire.subjects import BUILD
 from wire.worker_identity import thumbprint
 
 PayloadKeys = Callable[[str], bytes]
@@ -38,7 +40,7 @@ def no_payload_keys(subject: str) -> bytes:
 class AccessActivities:
     """What needs the enrolment key."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - of a control worker, each has another source
         self,
         authority: EnrolmentAuthority | None,
         namespace: str,
@@ -46,6 +48,7 @@ class AccessActivities:
         vouching: Vouching | None = None,
         payload_keys: PayloadKeys = no_payload_keys,
         clock: Callable[[], float] = time.time,
+        build_enrolment: BuildEnrolment | None = None,
     ) -> None:
         """Enrol workers of the org `namespace`.
 
@@ -55,12 +58,14 @@ class AccessActivities:
             vouching: The clouds that may vouch for machines; by default, as the clouds are.
             payload_keys: What each worker is handed, sealed to it.
             clock: Seconds since 1970; by it tokens expire.
+            build_enrolment: What build workers are given; None where there is no gateway.
         """
         self._given = authority
         self._namespace = namespace
         self._vouching = vouching or Vouching()
         self._payload_keys = payload_keys
         self._clock = clock
+        self._build_enrolment = build_enrolment
 
     @property
     def _authority(self) -> EnrolmentAuthority:
@@ -86,7 +91,10 @@ class AccessActivities:
         except ValueError:
             raise BadInput("seal_to is no X25519 public key.") from None
         when = datetime.fromtimestamp(expires, UTC).isoformat()
-        return MintedToken(id=str(named), expires=when, sealed=sealed)
+        enrolment = ""
+        if input.subject == BUILD and self._build_enrolment is not None:
+            enrolment = self._build_enrolment.render()
+        return MintedToken(id=str(named), expires=when, sealed=sealed, enrolment=enrolment)
 
     @activity.defn(name=declared.VERIFY_ENROLMENT.name)
     async def verify_enrolment(self, input: VerifyEnrolment) -> VerifiedEnrolment:

@@ -8,7 +8,7 @@ from contracts import stacks as declared
 from contracts.errors import BadInput
 from contracts.stacks import RenderStack, Stack
 from stacks import systemd
-from stacks.enrolment import TOKEN_FILE, Enrolment, EnrolmentError
+from stacks.enrolment import TOKEN_FILE, BuildEnrolment, Enrolment, EnrolmentError
 from wire.gateway_address import GatewayAddress
 
 
@@ -36,6 +36,21 @@ class WorkerAddresses:
             gateway=gateway.url,
             gateway_ca=gateway.ca,
             control_key=control_key,
+        )
+
+    def build_enrolment(self, namespace: str) -> BuildEnrolment | None:
+        """What the org's build workers are given; None where there is no gateway.
+
+        Raises:
+            EnrolmentError: the addresses cannot be used.
+        """
+        if self.gateway is None or self.control_key is None:
+            return None
+        return BuildEnrolment.of(
+            namespace=namespace,
+            gateway=self.gateway,
+            gateway_ca=self.gateway_ca,
+            control_key=self.control_key,
         )
 
 

@@ -18,12 +18,14 @@ from contracts.access import (
 )
 from contracts.names import access_workflow_id
 from exclave.arguments import ByOption, check_name
-from exclave.enrolment_tokens import fresh_token, write_token
-from exclave.exits import run
+from exclave.enrolment_tokens import fresh_token, write_build_worker, write_token
+from exclave.exits import Refused, run
 from exclave.output import Output, OutputOption, print_json
 from exclave.plane import Plane
 from exclave.plans import who
 from exclave.screens.terminal import Lines, plain
+from stacks.systemd import ENROLMENT
+from wire.subjects import BUILD
 
 access = typer.Typer(
     help="Which workers may pass the gateway: enrolled keys, revocation, pause.\n\n"
@@ -40,6 +42,9 @@ BuildOption = Annotated[bool, typer.Option("--build", help="The build worker, no
 KeyOption = Annotated[
     str | None,
     typer.Option("--key", metavar="THUMBPRINT", help="One of its keys alone, as `list` shows it."),
+]
+HoursOption = Annotated[
+    float, typer.Option("--hours", min=0.02, max=720, help="How long the token is good for.")
 ]
 ReasonOption = Annotated[str, typer.Option("--reason", help="Why, for whoever looks at it.")]
 
@@ -191,9 +196,7 @@ def token(
         typer.Option("--install", metavar="NAME", help="For this install.", callback=check_name),
     ] = None,
     build: BuildOption = False,
-    hours: Annotated[
-        float, typer.Option("--hours", min=0.02, max=720, help="How long it is good for.")
-    ] = 24.0,
+    hours: HoursOption = 24.0,
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Have a fresh one-time token made, as `exclave install --stack` does.
@@ -205,6 +208,25 @@ def token(
         exclave access token enrolment-token --build --hours 1
     """
     run(_token(_subject(install, build), file, hours, output))
+
+
+@access.command("build-worker")
+def build_worker(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where to write its two files; made if need be.")
+    ],
+    hours: HoursOption = 24.0,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Write what a build worker is started with: its enrolment file, and a one-time token.
+
+    Example:
+
+        exclave access build-worker /etc/exclave
+
+        exclave-build-worker /etc/exclave/enrolment.toml --data /var/lib/exclave
+    """
+    run(_build_worker(folder, hours, output))
 
 
 def _subject(install: str | None, build: bool) -> str:
@@ -311,4 +333,22 @@ async def _token(subject: str, file: Path, hours: float, output: Output) -> None
     Lines(err=True)(
         f"A one-time token for {subject} is in {file}; it ends at {minted.expires}. Put it beside "
         "the worker's enrolment file."
+    )
+
+
+async def _build_worker(folder: Path, hours: float, output: Output) -> None:
+    plane = await Plane.reach()
+    token, minted = await fresh_token(plane, BUILD, hours)
+    if not minted.enrolment:
+        raise Refused(
+            "This control plane has no gateway for build workers to enrol at; start its control "
+            "workers with --worker-gateway."
+        )
+    write_build_worker(folder, minted.enrolment, token)
+    if output is Output.JSON:
+        print_json({"folder": str(folder), "expires": minted.expires})
+        return
+    Lines(err=True)(
+        f"What a build worker is started with is in {folder}; its one-time token ends at "
+        f"{minted.expires}. Start it with: exclave-build-worker {folder / ENROLMENT}"
     )

@@ -16,6 +16,7 @@ class EmbeddedRegistry:
         self._layout = layout
         self.app: ASGIApp = registry_app(layout, writable=False)
         """Answers Range, If-Range and HEAD by itself."""
+        self.pushing: ASGIApp = registry_app(layout, writable=True)
 
     async def manifest(self, repository: str, digest: str) -> bytes:
         """As `Manifests` says."""

@@ -49,7 +49,7 @@ class RegistryLogin(httpx.Auth):
         self, request: httpx.Request
     ) -> AsyncGenerator[httpx.Request, httpx.Response]:
         """Send the request with what is known to work; where it does not, log in."""
-        path = request.url.path
+        path = _kept_for(request.url.path)
         if path in self._tokens:
             request.headers["Authorization"] = f"Bearer {self._tokens[path]}"
         elif self._takes_basic and self._credentials:
@@ -90,6 +90,12 @@ class RegistryLogin(httpx.Auth):
         self._tokens.move_to_end(path)
         while len(self._tokens) > _TOKENS_KEPT:
             self._tokens.popitem(last=False)
+
+
+def _kept_for(path: str) -> str:
+    """Each upload has a path of its own, and one token is good for all of a repository's."""
+    before, uploads, _ = path.partition("/blobs/uploads/")
+    return before + uploads
 
 
 def _token(answer: httpx.Response) -> str:

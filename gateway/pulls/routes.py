@@ -1,6 +1,7 @@
-"""The part of the OCI distribution API that an install's worker has: pulls by digest.
+"""The part of the OCI distribution API that workers have.
 
-What a worker was not told to run is answered like what does not exist.
+An install's worker pulls by digest, and what it was not told to run is answered like what does not
+exist. What a build worker has is in `builds`.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from gateway.callers import Callers, Refused
 from gateway.identity import Identity, Standing
 from gateway.lanes import Lanes
 from gateway.limits import TooMuch
+from gateway.pulls.builds import Builds
 from gateway.pulls.contents import BackendAway, Manifests
 from gateway.pulls.told import Allowed
 
@@ -35,6 +37,10 @@ class Backend(Manifests, Protocol):
     def app(self) -> ASGIApp:
         """Answers GET and HEAD of a manifest or blob by its digest, at the path of the API."""
 
+    @property
+    def pushing(self) -> ASGIApp:
+        """Answers what `Builds` lets through: the same, and pushes."""
+
     async def close(self) -> None:
         """Close the connections."""
 
@@ -44,7 +50,7 @@ class PullLimits:
     """For each identity."""
 
     at_once: int = 8
-    """Pulls that move bytes at the same time."""
+    """Pulls and pushes that move bytes at the same time."""
     waiting: int = 200
     """Pulls that wait for those; a worker may have as many activities."""
 
@@ -53,10 +59,16 @@ class Pulls:
     """An ASGI app: it asks who calls and what they may have, and lets the backend answer."""
 
     def __init__(
-        self, callers: Callers, allowed: Allowed, backend: Backend, limits: PullLimits
+        self,
+        callers: Callers,
+        allowed: Allowed,
+        builds: Builds,
+        backend: Backend,
+        limits: PullLimits,
     ) -> None:
         self._callers = callers
         self._allowed = allowed
+        self._builds = builds
         self._backend = backend
         self._lanes = Lanes("pulls", limits.at_once, limits.waiting)
 
@@ -73,9 +85,9 @@ class Pulls:
                 await JSONResponse({}, headers=_VERSION)(scope, receive, send)
                 return
             async with self._lanes.lane(identity):
-                await self._check(identity, request)
+                app = await self._checked(identity, request)
                 self._callers.audit.allowed(COUNTED_AS)
-                answering = self._backend.app(_simple(scope), receive, send)
+                answering = app(_simple(scope), receive, send)
                 await self._unless_revoked(identity, answering)
         except TooMuch as error:
             many = Refused(429, str(error), retry_after=_RETRY_SECONDS, identity=identity)
@@ -89,6 +101,7 @@ class Pulls:
 
     async def _unless_revoked(self, identity: Identity, answering: Awaitable[None]) -> None:
         """Answer; a revocation cuts it off, and the connection ends with it."""
+        # Of a push what has arrived stays in its upload, which is given up after a day.
         pull = asyncio.ensure_future(answering)
         watch = asyncio.create_task(self._revoked(identity))
         try:
@@ -105,15 +118,22 @@ class Pulls:
         while access.standing(identity) is not Standing.REVOKED:
             await access.changed(identity)
 
-    async def _check(self, identity: Identity, request: Request) -> None:
+    async def _checked(self, identity: Identity, request: Request) -> ASGIApp:
+        """What answers the request."""
+        if identity.kind == "build":
+            self._builds.check(identity, request)
+            return self._backend.pushing
         if request.method not in ("GET", "HEAD"):
-            raise Refused(405, "workers only pull: use GET or HEAD", identity=identity)
-        if identity.kind != "install":
-            raise Refused(403, "only workers of installs pull here", identity=identity)
+            raise Refused(
+                405,
+                "workers of installs only pull: use GET or HEAD",
+                identity=identity,
+                allow=("GET", "HEAD"),
+            )
         wanted = _WANTED.fullmatch(request.scope["path"])
         try:
             if wanted is not None and await self._allowed.may_pull(identity, *wanted.groups()):
-                return
+                return self._backend.app
         except BackendAway as error:
             raise Refused(503, str(error), retry_after=_RETRY_SECONDS, identity=identity) from error
         raise Refused(404, f"{request.scope['path']} is not here", identity=identity)
@@ -132,8 +152,6 @@ def _answer(refused: Refused) -> Response:
     if refused.status == 404:
         code = "BLOB_UNKNOWN" if "/blobs/" in refused.reason else "MANIFEST_UNKNOWN"
     headers = {**_VERSION, **refused.headers}
-    if refused.status == 405:
-        headers["Allow"] = "GET, HEAD"
     return JSONResponse(
         {"errors": [{"code": code or "UNAVAILABLE", "message": refused.reason}]},
         status_code=refused.status,

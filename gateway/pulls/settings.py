@@ -1,7 +1,7 @@
 """`[artifacts]` in `gateway.toml`: where the releases lie that workers pull."""
 
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Annotated
 
@@ -10,15 +10,18 @@ from starlette.routing import BaseRoute
 from temporalio.client import Client
 
 from artifacts.layout import Layout
+from contracts.names import Name
 from gateway.audit import Audit
 from gateway.callers import Callers, Rate
 from gateway.identity import Access, Authenticator
+from gateway.pulls.builds import Builds
 from gateway.pulls.contents import ReleaseContents
 from gateway.pulls.embedded import EmbeddedRegistry
 from gateway.pulls.registry_login import RegistryCredentials
 from gateway.pulls.routes import Backend, PullLimits, Pulls
 from gateway.pulls.told import Allowed, InstallWorkflows
 from gateway.pulls.upstream import UpstreamRegistry
+from gateway.pulls.upstream_pushes import UpstreamBackend
 from gateway.setting_paths import File
 
 
@@ -34,10 +37,13 @@ class ArtifactsSection(BaseModel):
     user: str | None = None
     password: File | None = None
     """A file with the user's password, read anew for each login."""
+    org: Name | None = None
+    """Whose releases lie there: its build workers alone may push. It may be left out where the
+    gateway serves one org."""
     ca: File | None = None
     """PEM of the authorities to trust, where they are none of the usual ones."""
     pulls_at_once: PositiveInt = PullLimits.at_once
-    """Of one worker."""
+    """Of one worker; of a build worker, pushes too."""
     requests_per_second: PositiveFloat = 50.0
     """Of one worker."""
     requests_at_once: PositiveFloat = 500.0
@@ -55,7 +61,7 @@ class ArtifactsSection(BaseModel):
             raise ValueError("the password would travel in clear; use https:// for the registry")
         return self
 
-    def backend(self) -> Backend:
+    def backend(self, secrets: Sequence[bytes]) -> Backend:
         """Where the releases lie; raises OSError where `ca` cannot be read."""
         if self.layout is not None:
             return EmbeddedRegistry(Layout(self.layout))
@@ -63,7 +69,8 @@ class ArtifactsSection(BaseModel):
         if self.user is not None and self.password is not None:
             credentials = RegistryCredentials(self.user, self.password)
         trusted = ssl.create_default_context(cafile=self.ca) if self.ca else None
-        return UpstreamRegistry(self.registry or "", credentials, trusted=trusted)
+        registry = UpstreamRegistry(self.registry or "", credentials, trusted=trusted)
+        return UpstreamBackend(registry, secrets)
 
     @asynccontextmanager
     async def serving(
@@ -71,15 +78,25 @@ class ArtifactsSection(BaseModel):
         authenticator: Authenticator,
         access: Access,
         audit: Audit,
-        client_of: Callable[[str], Client],
+        clients: Mapping[str, Client],
+        secrets: Sequence[bytes],
     ) -> AsyncIterator[list[BaseRoute]]:
-        """The routes, with clients of each org to ask the Install workflows with."""
+        """The routes.
+
+        Args:
+            authenticator: Tells whose credential a request has.
+            access: Tells how they stand.
+            audit: Where denials are told.
+            clients: By org, to ask the Install workflows with.
+            secrets: What all gateways share.
+        """
         rate = Rate(self.requests_per_second, self.requests_at_once)
         callers = Callers(authenticator, access, audit, rate)
-        backend = self.backend()
+        backend = self.backend(secrets)
+        builds = Builds(self.org or (next(iter(clients)) if len(clients) == 1 else None))
         try:
-            allowed = Allowed(InstallWorkflows(client_of), ReleaseContents(backend))
+            allowed = Allowed(InstallWorkflows(clients.__getitem__), ReleaseContents(backend))
             limits = PullLimits(at_once=self.pulls_at_once)
-            yield Pulls(callers, allowed, backend, limits).routes()
+            yield Pulls(callers, allowed, builds, backend, limits).routes()
         finally:
             await backend.close()

@@ -39,7 +39,7 @@ _RETRY_SECONDS = 2
 
 
 class UpstreamRegistry:
-    """Implements `Backend` on a registry's address."""
+    """A registry at its address; in an `UpstreamBackend` it is a `Backend`."""
 
     def __init__(
         self,
@@ -75,13 +75,13 @@ class UpstreamRegistry:
 
     async def manifest(self, repository: str, digest: str) -> bytes:
         """As `Manifests` says."""
-        url = self._url(repository, "manifests", digest)
+        url = self.url(repository, "manifests", digest)
         data = bytearray()
         async with self._asked("GET", url, {"Accept": _ACCEPT}) as answer:
             if answer.status_code == httpx.codes.NOT_FOUND:
                 raise ManifestMissing(f"{repository} has no manifest {digest}")
             if answer.status_code != httpx.codes.OK:
-                raise BackendAway(self._refused(answer))
+                raise BackendAway(self.refused(answer))
             async for piece in answer.aiter_raw():
                 data += piece
                 if len(data) > MANIFEST_LIMIT_BYTES:
@@ -95,7 +95,7 @@ class UpstreamRegistry:
         if found is None:
             raise AssertionError("only pulls by digest come here")
         repository, kind, digest = found.groups()
-        url = self._url(repository, kind, digest)
+        url = self.url(repository, kind, digest)
         begun = False
         try:
             async with self._asked(scope["method"], url, _asked_for(scope, digest)) as answer:
@@ -108,14 +108,14 @@ class UpstreamRegistry:
             # Once it has begun nothing but the end of the connection says that it is not whole:
             # the worker goes on from there.
             if not begun:
-                await _error(503, "UNAVAILABLE", reason)(scope, receive, send)
+                await registry_error(503, "UNAVAILABLE", reason)(scope, receive, send)
 
     def _response(self, answer: httpx.Response, kind: str, digest: str) -> Response:
         if answer.status_code == httpx.codes.NOT_FOUND:
             code = "BLOB_UNKNOWN" if kind == "blobs" else "MANIFEST_UNKNOWN"
-            return _error(404, code, f"the registry does not have {digest}")
+            return registry_error(404, code, f"the registry does not have {digest}")
         if answer.status_code not in _GOOD:
-            raise BackendAway(self._refused(answer))
+            raise BackendAway(self.refused(answer))
         headers = {name: answer.headers[name] for name in _PASSED_ON if name in answer.headers}
         headers |= {
             "Docker-Distribution-Api-Version": "registry/2.0",
@@ -126,14 +126,49 @@ class UpstreamRegistry:
             answer.aiter_raw(), status_code=answer.status_code, headers=headers
         )
 
-    def _refused(self, answer: httpx.Response) -> str:
+    def refused(self, answer: httpx.Response) -> str:
+        """An answer that is of no use, in words."""
         return (
             f"the registry behind the gateway answered {answer.status_code} to "
             f"{answer.request.method} {answer.request.url.path}"
         )
 
-    def _url(self, repository: str, kind: str, digest: str) -> httpx.URL:
+    def url(self, repository: str, kind: str, digest: str) -> httpx.URL:
+        """Where the registry has it."""
         return httpx.URL(f"{self.address}/v2/{repository}/{kind}/{digest}")
+
+    @asynccontextmanager
+    async def told(
+        self,
+        method: str,
+        url: httpx.URL,
+        headers: dict[str, str],
+        content: bytes | AsyncIterator[bytes] | None,
+    ) -> AsyncIterator[httpx.Response]:
+        """The answer to what changes something; no redirect is followed.
+
+        Raises:
+            BackendAway: no answer, or the way there is not encrypted.
+        """
+        if _origin(url) != _origin(httpx.URL(self.address)) and url.scheme != "https":
+            raise BackendAway(f"the registry wants pushes at {url.host}, which is not encrypted")
+        request = self._client.build_request(method, url, headers=headers, content=content)
+        own = _origin(url) == _origin(httpx.URL(self.address))
+        try:
+            answer = await self._client.send(
+                request, stream=True, auth=self._login if own else None
+            )
+        except httpx.StreamError as error:
+            raise BackendAway("the registry asked for a new login amid a push") from error
+        except (httpx.TransportError, LoginFailed) as error:
+            reason = str(error) or type(error).__name__
+            raise BackendAway(
+                f"the registry behind the gateway does not answer: {reason}"
+            ) from error
+        try:
+            yield answer
+        finally:
+            await answer.aclose()
 
     @asynccontextmanager
     async def _asked(
@@ -189,7 +224,8 @@ def _asked_for(scope: Scope, digest: str) -> dict[str, str]:
     return found
 
 
-def _error(status: int, code: str, message: str) -> JSONResponse:
+def registry_error(status: int, code: str, message: str) -> JSONResponse:
+    """An answer of the API that means no."""
     headers = {"Docker-Distribution-Api-Version": "registry/2.0"}
     if status == httpx.codes.SERVICE_UNAVAILABLE:
         headers["Retry-After"] = str(_RETRY_SECONDS)

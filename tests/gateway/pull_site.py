@@ -4,7 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import httpx
 from gateway_parts import Credentials, Standings, build, install
@@ -30,9 +30,13 @@ from contracts.installs import InstallReleases
 from gateway.audit import Audit
 from gateway.callers import Callers, Rate
 from gateway.identity import Identity, Standing
+from gateway.pulls.builds import Builds
 from gateway.pulls.contents import BackendAway, ReleaseContents
+from gateway.pulls.registry_login import RegistryCredentials
 from gateway.pulls.routes import Backend, PullLimits, Pulls
 from gateway.pulls.told import Allowed
+from gateway.pulls.upstream import UpstreamRegistry
+from gateway.pulls.upstream_pushes import UpstreamBackend
 from tests.artifacts.serving import served
 
 SHOP = "apps/shop"
@@ -99,6 +103,13 @@ class ServedStandings(Standings):
             change.get_loop().call_soon_threadsafe(super().set, identity, standing)
 
 
+def upstream_backend(
+    address: str, credentials: RegistryCredentials | None = None
+) -> UpstreamBackend:
+    """A registry behind the gateway."""
+    return UpstreamBackend(UpstreamRegistry(address, credentials), [bytes(32)])
+
+
 @dataclass
 class PullSite:
     """Everything before a backend."""
@@ -109,14 +120,20 @@ class PullSite:
     installs: ToldInstalls = field(default_factory=ToldInstalls)
     standings: ServedStandings = field(default_factory=ServedStandings)
     audit: Audit = field(default_factory=Audit)
+    org: str | None = "dev"
 
     def __post_init__(self) -> None:
         self.credentials = Credentials(
-            {"acme": install("acme"), "other": install("other"), "build": build()}
+            {
+                "acme": install("acme"),
+                "other": install("other"),
+                "build": build(),
+                "their build": replace(build(), org="other"),
+            }
         )
         callers = Callers(self.credentials, self.standings, self.audit, self.rate)
         self.allowed = Allowed(self.installs, ReleaseContents(self.backend), ask_again_seconds=0.05)
-        pulls = Pulls(callers, self.allowed, self.backend, self.limits)
+        pulls = Pulls(callers, self.allowed, Builds(self.org), self.backend, self.limits)
         self.app = Starlette(
             routes=[*pulls.routes(), Route("/close", self._close, methods=["POST"])]
         )

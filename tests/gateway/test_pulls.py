@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from gateway_parts import install
-from pull_site import SHOP, Made, PullSite, make_release, pulling, worker
+from pull_site import SHOP, Made, PullSite, make_release, pulling, upstream_backend, worker
 
 from artifacts.download import FRUITLESS_ATTEMPTS
 from artifacts.errors import ArtifactMissing, RegistryRefused, RegistryUnreachable
@@ -18,7 +18,6 @@ from gateway.callers import Rate
 from gateway.identity import Standing
 from gateway.pulls.embedded import EmbeddedRegistry
 from gateway.pulls.routes import PullLimits
-from gateway.pulls.upstream import UpstreamRegistry
 from gateway.registry import registry_app
 from tests.artifacts.serving import Cut, served
 
@@ -36,7 +35,7 @@ def site(request: pytest.FixtureRequest, layout: Layout) -> Iterator[PullSite]:
         yield PullSite(EmbeddedRegistry(layout))
         return
     with served(registry_app(layout, writable=False)) as address:
-        yield PullSite(UpstreamRegistry(address))
+        yield PullSite(upstream_backend(address))
 
 
 def code(response: httpx.Response) -> tuple[int, str]:
@@ -121,7 +120,7 @@ def test_who_proves_nothing_is_asked_to_and_the_revoked_are_denied(
                 refused = client.get(path)
                 assert code(refused) == (401, "UNAUTHORIZED")
                 assert refused.headers["WWW-Authenticate"].startswith("Bearer ")
-        with pulling(address, "build") as client:
+        with pulling(address, "their build") as client:
             assert code(client.get(path)) == (403, "DENIED")
         with pulling(address, "acme") as client:
             site.standings.set(install("acme"), Standing.PAUSED)
@@ -173,7 +172,7 @@ def test_a_worker_goes_on_where_the_gateways_own_connection_broke(
     made = make_release(layout, BIG)
     cut = Cut(registry_app(layout, writable=False), after=1_000_000, times=2)
     with served(cut) as upstream:
-        site = PullSite(UpstreamRegistry(upstream))
+        site = PullSite(upstream_backend(upstream))
         site.installs.told = {"acme": [made.index]}
         with site.serving() as address, worker(address, "acme") as registry:
             registry.fetch_blob(SHOP, made.module, tmp_path / "copy")
@@ -185,7 +184,7 @@ def test_a_revocation_cuts_a_pull_off(layout: Layout) -> None:
     # More than fits into what the kernel buffers on the way.
     made = make_release(layout, bytes(60_000_000))
     with served(registry_app(layout, writable=False)) as upstream:
-        site = PullSite(UpstreamRegistry(upstream))
+        site = PullSite(upstream_backend(upstream))
         site.installs.told = {"acme": [made.index]}
         with site.serving() as address, pulling(address, "acme") as client:
             with client.stream("GET", paths(made)[-1]) as answer:
@@ -214,7 +213,7 @@ def test_while_nobody_knows_the_worker_is_to_try_again(site: PullSite, layout: L
 
 def test_a_registry_that_is_away_or_damaged_is_told_as_such(layout: Layout) -> None:
     made = make_release(layout, b"mine")
-    site = PullSite(UpstreamRegistry("http://127.0.0.1:1"))
+    site = PullSite(upstream_backend("http://127.0.0.1:1"))
     site.installs.told = {"acme": [made.index]}
     with site.serving() as address, worker(address, "acme") as registry:
         with pytest.raises(RegistryRefused, match="does not answer") as refusal:
@@ -262,7 +261,7 @@ def test_nobody_tries_for_ever(layout: Layout, tmp_path: Path) -> None:
     made = make_release(layout, BIG)
     cut = Cut(registry_app(layout, writable=False), after=0, times=100)
     with served(cut) as upstream:
-        site = PullSite(UpstreamRegistry(upstream))
+        site = PullSite(upstream_backend(upstream))
         site.installs.told = {"acme": [made.index]}
         with (
             site.serving() as address,

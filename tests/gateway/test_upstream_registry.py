@@ -6,14 +6,13 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
-from pull_site import SHOP, PullSite, make_release, pulling, worker
+from pull_site import SHOP, PullSite, make_release, pulling, upstream_backend, worker
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from artifacts.layout import Layout
 from gateway.pulls.registry_login import RegistryCredentials
-from gateway.pulls.upstream import UpstreamRegistry
 from gateway.registry import registry_app
 from tests.artifacts.serving import served
 
@@ -74,7 +73,7 @@ def test_the_gateway_logs_in_with_its_own_credentials(
     made = make_release(layout, b"mine")
     registry = Guarded(layout, scheme)
     with served(registry) as upstream:
-        site = PullSite(UpstreamRegistry(upstream, RegistryCredentials("robot", password)))
+        site = PullSite(upstream_backend(upstream, RegistryCredentials("robot", password)))
         site.installs.told = {"acme": [made.index]}
         with site.serving() as address, worker(address, "acme") as client:
             for _ in range(2):
@@ -88,7 +87,7 @@ def test_a_login_that_is_refused_is_told_without_secrets(layout: Layout, passwor
     made = make_release(layout, b"mine")
     password.write_text("wrong")
     with served(Guarded(layout, "bearer")) as upstream:
-        site = PullSite(UpstreamRegistry(upstream, RegistryCredentials("robot", password)))
+        site = PullSite(upstream_backend(upstream, RegistryCredentials("robot", password)))
         site.installs.told = {"acme": [made.index]}
         with site.serving() as address, pulling(address, "acme") as client:
             refused = client.get(f"/v2/{SHOP}/blobs/{made.module}")
@@ -110,7 +109,7 @@ def test_redirects_are_followed_by_the_gateway_and_not_in_clear_to_others(layout
             await inner({**scope, "path": path.removeprefix("/cdn")}, receive, send)
 
     with served(redirecting) as upstream, served(redirecting) as other:
-        site = PullSite(UpstreamRegistry(upstream))
+        site = PullSite(upstream_backend(upstream))
         site.installs.told = {"acme": [made.index]}
         with site.serving() as address, pulling(address, "acme") as client:
             found = client.get(f"/v2/{SHOP}/blobs/{made.module}")

@@ -207,7 +207,7 @@ def test_a_worker_encrypts_for_nobody_else() -> None:
         (workflow("deploy/NO NAME/1"), ORG),
         (activity("install.acme", "rollout/shop/1"), "install/acme"),
         (activity("control", "deploy/acme/7"), "install/acme"),
-        (activity("build", "build/shop/1"), "app/shop"),
+        (activity("build", "build/shop/1"), "build"),
         (activity("install.acme", None), "install/acme"),
         (activity("install.acme", ""), "install/acme"),
         (activity("install.", "deploy/acme/7"), "install/acme"),

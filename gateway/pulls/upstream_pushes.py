@@ -1,0 +1,181 @@
+"""Pushes to a registry behind the gateway: bytes pass through, and nothing is kept.
+
+The registry's own address of an upload, which may hold anything, is sealed into the one that the
+builder sees: any gateway with the same secrets goes on with it, and for this repository alone.
+"""
+
+import base64
+import json
+import re
+from collections.abc import AsyncIterator, Sequence
+
+import httpx
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from artifacts.layout import BLOB_LIMIT_BYTES
+from artifacts.manifests import MANIFEST_LIMIT_BYTES
+from artifacts.uploads import UPLOAD_LIFE_SECONDS, TooLarge
+from gateway.pulls.contents import BackendAway
+from gateway.pulls.upstream import UpstreamRegistry, registry_error
+
+_PATH = re.compile(
+    r"/v2/(?P<repository>.+)/(?:blobs/uploads/(?P<upload>[A-Za-z0-9_-]*)|manifests/(?P<digest>.+))"
+)
+_VERSION = {"Docker-Distribution-Api-Version": "registry/2.0"}
+_SENT_ON = ("content-type", "content-length", "content-range")
+_PASSED_ON = ("Range", "Docker-Content-Digest")
+_ANSWER_BYTES = 64 * 1024
+
+
+class UploadAddresses:
+    """Seals where an upload goes on, and opens it again."""
+
+    def __init__(self, secrets: Sequence[bytes]) -> None:
+        """Derive the keys; the first secret seals, all of them open."""
+        self._ring = MultiFernet([Fernet(_derived(secret)) for secret in secrets])
+
+    def seal(self, repository: str, url: httpx.URL) -> str:
+        """The upload's id, as the builder gets to see it."""
+        told = json.dumps([repository, str(url)]).encode()
+        return self._ring.encrypt(told).decode("ascii").rstrip("=")
+
+    def open(self, repository: str, sealed: str) -> httpx.URL | None:
+        """Where the upload goes on; None if it is none of this repository's, or too old."""
+        padded = sealed + "=" * (-len(sealed) % 4)
+        try:
+            told = self._ring.decrypt(padded.encode("ascii"), ttl=int(UPLOAD_LIFE_SECONDS))
+        except InvalidToken:
+            return None
+        whose, url = json.loads(told)
+        return httpx.URL(url) if whose == repository else None
+
+
+class UpstreamBackend:
+    """Implements `Backend` on a registry: its pulls, and pushes."""
+
+    def __init__(self, registry: UpstreamRegistry, secrets: Sequence[bytes]) -> None:
+        """Pass pushes on.
+
+        Args:
+            registry: Where to.
+            secrets: What all gateways share.
+        """
+        self._registry = registry
+        self._addresses = UploadAddresses(secrets)
+        self.app: ASGIApp = registry.app
+        self.pushing: ASGIApp = self._push
+
+    async def manifest(self, repository: str, digest: str) -> bytes:
+        """As `Manifests` says."""
+        return await self._registry.manifest(repository, digest)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._registry.close()
+
+    async def _push(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] in ("GET", "HEAD") and "/blobs/uploads/" not in scope["path"]:
+            await self._registry.app(scope, receive, send)
+            return
+        try:
+            response = await self._answer(Request(scope, receive))
+        except TooLarge as error:
+            response = registry_error(413, "SIZE_INVALID", str(error))
+        except BackendAway as error:
+            response = registry_error(503, "UNAVAILABLE", str(error))
+        except ClientDisconnect:
+            return
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        found = _PATH.fullmatch(request.scope["path"])
+        if found is None:
+            raise AssertionError("only what a build worker may push comes here")
+        repository, upload, digest = found.group("repository", "upload", "digest")
+        if digest is not None:
+            return await self._manifest(request, repository, digest)
+        if not upload:
+            # With `digest` a whole blob may come at once, or, as here, be asked for afterwards; a
+            # blob of another repository is never mounted.
+            begin = self._registry.url(repository, "blobs", "uploads/")
+            return await self._sent("POST", repository, begin, {})
+        url = self._addresses.open(repository, upload)
+        if url is None:
+            return registry_error(
+                404, "BLOB_UPLOAD_UNKNOWN", "there is no such upload; begin it again"
+            )
+        if "digest" in request.query_params:
+            url = url.copy_merge_params({"digest": request.query_params["digest"]})
+        headers = {key: request.headers[key] for key in _SENT_ON if key in request.headers}
+        content = _bounded(request) if request.method in ("PATCH", "PUT") else None
+        return await self._sent(request.method, repository, url, headers, content)
+
+    async def _manifest(self, request: Request, repository: str, digest: str) -> Response:
+        data = bytearray()
+        async for piece in _bounded(request, MANIFEST_LIMIT_BYTES):
+            data += piece
+        headers = {"Content-Type": request.headers.get("Content-Type", "")}
+        url = self._registry.url(repository, "manifests", digest)
+        return await self._sent("PUT", repository, url, headers, bytes(data))
+
+    async def _sent(
+        self,
+        method: str,
+        repository: str,
+        url: httpx.URL,
+        headers: dict[str, str],
+        content: bytes | AsyncIterator[bytes] | None = None,
+    ) -> Response:
+        async with self._registry.told(method, url, headers, content) as answer:
+            told = bytearray()
+            async for piece in answer.aiter_raw():
+                told += piece
+                if len(told) > _ANSWER_BYTES:
+                    raise BackendAway(f"{method} {url.path} is answered at too great a length")
+            if answer.status_code in (401, 403) or answer.status_code >= 500:
+                raise BackendAway(self._registry.refused(answer))
+            passed = {name: answer.headers[name] for name in _PASSED_ON if name in answer.headers}
+            if location := answer.headers.get("Location"):
+                passed["Location"] = self._location(
+                    repository, answer.status_code, url.join(location)
+                )
+            if answer.is_success:
+                return Response(status_code=answer.status_code, headers=_VERSION | passed)
+            return JSONResponse(_errors(bytes(told)), answer.status_code, _VERSION | passed)
+
+    def _location(self, repository: str, status: int, target: httpx.URL) -> str:
+        if status == httpx.codes.CREATED:
+            kind, _, reference = target.path.rpartition("/")
+            return f"/v2/{repository}/{kind.rpartition('/')[2]}/{reference}"
+        return f"/v2/{repository}/blobs/uploads/{self._addresses.seal(repository, target)}"
+
+
+def _errors(told: bytes) -> object:
+    """What the registry says is wrong, if it says it as the specification has it."""
+    try:
+        found = json.loads(told)
+    except ValueError:
+        found = None
+    if isinstance(found, dict) and isinstance(found.get("errors"), list):
+        return {"errors": found["errors"]}
+    return {"errors": [{"code": "UNKNOWN", "message": "the registry says no more"}]}
+
+
+async def _bounded(request: Request, limit: int = BLOB_LIMIT_BYTES) -> AsyncIterator[bytes]:
+    size = 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size > limit:
+            raise TooLarge(f"the body has over {limit} bytes")
+        yield piece
+
+
+def _derived(secret: bytes) -> bytes:
+    info = b"exclave gateway upload addresses, version 1"
+    key = HKDF(SHA256(), length=32, salt=None, info=info).derive(secret)
+    return base64.urlsafe_b64encode(key)
