@@ -75,12 +75,13 @@ def comes_from_a_worker(context: SerializationContext | None) -> bool:
 
 
 def places_of(context: SerializationContext | None) -> tuple[str, str]:
-    """What an activity of an install is told, and what it answers, by names of the two that occur
+    """What an activity of a worker is told, and what it answers, by names of the two that occur
     once; empty where the payload is of none, or of one that no workflow has started."""
     if not isinstance(context, ActivitySerializationContext):
         return "", ""
     queue = context.activity_task_queue
-    if not (queue and _INSTALL_QUEUE.fullmatch(queue) and context.workflow_id):
+    theirs = queue == BUILD_QUEUE or (queue and _INSTALL_QUEUE.fullmatch(queue))
+    if not (theirs and context.workflow_id):
         return "", ""
     told = f"{context.activity_type} of {context.workflow_id}"
     return told, f"{told}, answered"

@@ -146,8 +146,8 @@ class Declaration(_Section):
     def _workers_get_their_keys(self) -> "Declaration":
         if self.codec and not self.gateway:
             raise ValueError(
-                "codec is set, so payloads are encrypted, and install workers are handed their keys "
-                "by the gateway alone; declare `gateway`, too"
+                "codec is set, so payloads are encrypted, and install workers are handed their "
+                "keys by the gateway alone; declare `gateway`, too"
             )
         return self
 

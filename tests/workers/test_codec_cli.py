@@ -86,7 +86,7 @@ async def cli(client: Client, tmp_path: Path, unused_tcp_port: int) -> AsyncIter
             stderr=told,
         )
     os.close(writes)
-    with open(reads, "rb") as pipe:
+    with os.fdopen(reads, "rb") as pipe:
         assert pipe.readline() == READY_LINE
     address = client.service_client.config.target_host
     yield Cli(address, f"http://127.0.0.1:{unused_tcp_port}", log)
