@@ -15,7 +15,7 @@ from exclave.demo.story import APP, INSTALL, Story
 from exclave.dev.child import FailedToStart
 from exclave.dev.data import DataFolderInUse
 from exclave.dev.declaration import DeclarationError
-from exclave.dev.encryption import how_to_read, keys_file
+from exclave.dev.encryption import export_keys, how_to_read, keys_file
 from exclave.dev.plane import ControlPlane
 from exclave.exits import CommandEnded, Exit, Refused, run
 from exclave.plane import Plane, quieten
@@ -52,7 +52,7 @@ async def _demo(folder: Path, once: bool) -> None:
     lines = Lines()
     began = monotonic()
     try:
-        with empty_stage(folder, guarded=True) as (stage, pids, lock):
+        with empty_stage(folder) as (stage, pids, lock):
             lines(f"Bringing up a control plane; logs are in {folder / stage.logs.name}.")
             async with control_plane(stage, pids, lock, lines) as (plane, running):
                 lines(f"Watch it in the Temporal UI: {stage.ui}")
@@ -104,7 +104,7 @@ Everything is still up. Look around, and press Ctrl-C to end it:
 Or go on, in another terminal:
 
   export TEMPORAL_ADDRESS={temporal.address} TEMPORAL_NAMESPACE={stage.declaration.namespace}
-  export EXCLAVE_REGISTRY=http://{images.push}
+  export EXCLAVE_REGISTRY=http://{images.push}{export_keys(stage.declaration)}
   exclave build examples/shop --app {APP}
   exclave provision {INSTALL} sha256:…
   exclave deploy {INSTALL} sha256:…

@@ -15,8 +15,6 @@ from exclave.dev.plane import ControlPlane
 from exclave.dev.programs import ROOT, Program
 
 EXAMPLES = ROOT / "examples"
-_GATEWAY = Address(host="127.0.0.1", port=7443)
-_CODEC = Address(host="127.0.0.1", port=8234)
 
 
 @dataclass(frozen=True)
@@ -48,16 +46,13 @@ class Stage:
 
 
 @contextlib.contextmanager
-def empty_stage(
-    folder: Path, *, usual_ports: bool = True, guarded: bool = False
-) -> Iterator[tuple[Stage, PidFile, int]]:
+def empty_stage(folder: Path, *, usual_ports: bool = True) -> Iterator[tuple[Stage, PidFile, int]]:
     """A stage on which nothing has happened yet; what a former story left is removed.
 
     Args:
         folder: Everything of the story will lie in it.
         usual_ports: Whether the ports of `exclave dev` are taken where they are free; several
             stages that are set at once would all find them so.
-        guarded: Whether payloads are encrypted, and workers come through a gateway.
 
     Raises:
         DataFolderInUse: another story is told there.
@@ -69,13 +64,13 @@ def empty_stage(
         for left in folder.iterdir():
             if left.name not in {"lock", "pids.json"}:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
-        stage = Stage(_elsewhere(declared, folder / "plane", usual_ports, guarded), folder)
+        stage = Stage(_elsewhere(declared, folder / "plane", usual_ports), folder)
         for made in (stage.logs, stage.vendor, stage.declaration.data):
             made.mkdir(parents=True)
         yield stage, pids, lock
 
 
-def _elsewhere(declared: Declaration, data: Path, usual_ports: bool, guarded: bool) -> Declaration:
+def _elsewhere(declared: Declaration, data: Path, usual_ports: bool) -> Declaration:
     """The same control plane with data of its own, at ports that are free."""
 
     def free(address: Address) -> Address:
@@ -99,8 +94,8 @@ def _elsewhere(declared: Declaration, data: Path, usual_ports: bool, guarded: bo
             "data": data,
             "temporal": temporal,
             "registry": registry,
-            "gateway": free(declared.gateway or _GATEWAY) if guarded else None,
-            "codec": free(declared.codec or _CODEC) if guarded else None,
+            "gateway": free(declared.gateway) if declared.gateway else None,
+            "codec": free(declared.codec) if declared.codec else None,
         }
     )
 

@@ -1,7 +1,7 @@
 """`temporal-dev.yaml`: what the development control plane consists of, and its reader.
 
-Nothing here authenticates anybody: the development server has no TLS and no authorization, and the
-registry takes what it is given. So every address must be a loopback address.
+The development server has no TLS and no authorization, and the registry takes what it is given. So
+every address must be a loopback address, also the gateway's, which authenticates workers.
 """
 
 import ipaddress
@@ -64,6 +64,10 @@ def _parse_address(value: object) -> object:
     return {"host": host, "port": port}
 
 
+def _parse_address_or_false(value: object) -> object:
+    return None if value is False else _parse_address(value)
+
+
 def _without_line_break(value: str) -> str:
     if "\n" in value or "=" in value:
         raise ValueError(f"{value!r} may hold neither `=` nor a line break")
@@ -71,6 +75,7 @@ def _without_line_break(value: str) -> str:
 
 
 LoopbackAddress = Annotated[Address, BeforeValidator(_parse_address)]
+LoopbackAddressOrFalse = Annotated[Address | None, BeforeValidator(_parse_address_or_false)]
 _Key = Annotated[str, AfterValidator(_without_line_break)]
 
 
@@ -102,7 +107,8 @@ class WorkersSection(_Section):
     """How many worker processes of each kind run."""
 
     control: int = Field(default=1, ge=1, le=16)
-    build: int = Field(default=1, ge=0, le=16)
+    build: int = Field(default=1, ge=0, le=8)
+    """No more than the control plane keeps keys of one worker."""
 
 
 class Declaration(_Section):
@@ -114,12 +120,12 @@ class Declaration(_Section):
     temporal: TemporalSection
     registry: RegistrySection
     workers: WorkersSection = WorkersSection()
-    gateway: LoopbackAddress | None = None
-    """Where the gateway listens, with TLS; without it, install workers dial Temporal and the
-    registry directly."""
-    codec: LoopbackAddress | None = None
-    """Where the codec server listens, which shows plain text; without it payloads are plain.
-    It needs a gateway: only there are install workers handed their keys."""
+    gateway: LoopbackAddressOrFalse = Address(host="127.0.0.1", port=7443)
+    """Where the gateway listens, with TLS; if it is `false`, workers dial Temporal and the registry
+    directly."""
+    codec: LoopbackAddressOrFalse = Address(host="127.0.0.1", port=8234)
+    """Where the codec server listens, which shows plain text; if it is `false`, payloads are plain.
+    It needs a gateway, since only there workers are handed their keys: without one it is `false`."""
 
     @property
     def addresses(self) -> dict[str, Address]:
@@ -132,6 +138,13 @@ class Declaration(_Section):
             **({"gateway": self.gateway} if self.gateway else {}),
             **({"codec": self.codec} if self.codec else {}),
         }
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_without_gateway(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("gateway") is False:
+            return {"codec": False, **values}
+        return values
 
     @model_validator(mode="after")
     def _addresses_differ(self) -> "Declaration":
@@ -146,8 +159,8 @@ class Declaration(_Section):
     def _workers_get_their_keys(self) -> "Declaration":
         if self.codec and not self.gateway:
             raise ValueError(
-                "codec is set, so payloads are encrypted, and install workers are handed their "
-                "keys by the gateway alone; declare `gateway`, too"
+                "codec is set, so payloads are encrypted, and workers are handed their keys by the "
+                "gateway alone; declare `gateway`, too, or set both to false"
             )
         return self
 

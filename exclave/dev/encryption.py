@@ -34,7 +34,13 @@ def how_to_read(declaration: Declaration) -> str:
     return f"""
 Payloads are encrypted. To see plain text:
 
+  Temporal UI      shows it, in a browser on this machine
   Temporal CLI     temporal workflow show --codec-endpoint {codec} …
-  Temporal UI      the glasses at the top right, remote codec endpoint: {codec}
-  exclave          export EXCLAVE_KEYS={keys_file(declaration)}
+  exclave          shows it where EXCLAVE_KEYS names the keys, as above
 """
+
+
+def export_keys(declaration: Declaration) -> str:
+    """The line by which a person's shell gets the keys; nothing where payloads are plain."""
+    file = keys_file(declaration)
+    return f"\n  export EXCLAVE_KEYS={file}" if file else ""

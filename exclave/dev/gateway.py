@@ -1,18 +1,26 @@
-"""What the gateway of the development control plane needs: settings, keys and a certificate."""
+"""What the gateway of the development control plane needs: settings, keys and a certificate.
+
+And what its build workers are given to enrol there.
+"""
 
 import json
 import secrets
+import time
 from pathlib import Path
 
-from activities.access.authority import EnrolmentKey
+from activities.access.authority import EnrolmentAuthority, EnrolmentKey
 from exclave.dev.certificates import Certificates, make_certificates
 from exclave.dev.declaration import Declaration
 from exclave.dev.encryption import keys_file
+from exclave.enrolment_tokens import write_build_worker
 from gateway.credentials import CredentialKey
+from stacks.enrolment import BuildEnrolment
+from wire.enrolment_token import TokenId
 from wire.keys import MasterKeys
 from wire.subjects import ACCESS
 
 _SECRET_BYTES = 32
+_TOKEN_SECONDS = 24 * 3600
 
 
 class GatewayFiles:
@@ -25,6 +33,7 @@ class GatewayFiles:
         self.settings = self.folder / "gateway.toml"
         self.authority = self.folder / "ca.pem"
         """What workers know the gateway's certificate by."""
+        self._build_workers = declaration.data / "build-workers"
         self.enrolment_key = declaration.data / "enrolment-key"
         """The control side's: the gateway has no part of it."""
 
@@ -34,6 +43,8 @@ class GatewayFiles:
         Raises:
             OSError: a file cannot be written.
             KeyFileError: the master keys cannot be used.
+            EnrolmentKeyUnusable: the enrolment key cannot be used.
+            Refused: what a build worker is given cannot be written.
         """
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not self.enrolment_key.exists():
@@ -50,6 +61,24 @@ class GatewayFiles:
             keys = MasterKeys.read(master).for_subject(self._declaration.namespace, ACCESS)
             keys.write(self._access_keys, replaces=True)
         self.settings.write_text(self._rendered(encrypted=master is not None))
+
+    def build_worker(self, name: str) -> Path:
+        """The folder of what the build worker of that name enrols with."""
+        return self._build_workers / name
+
+    def make_build_worker(self, name: str) -> None:
+        """Write what it enrols with, and a fresh token: it may have to enrol again."""
+        authority = EnrolmentAuthority([EnrolmentKey.read(self.enrolment_key)])
+        org = self._declaration.namespace
+        enrolment = BuildEnrolment.of(
+            namespace=org,
+            gateway=f"https://{self._declaration.gateway}",
+            gateway_ca=self.authority.read_text(),
+            control_key=authority.public,
+        )
+        expires = int(time.time()) + _TOKEN_SECONDS
+        token = authority.mint(TokenId.fresh(org, enrolment.subject, expires)).render()
+        write_build_worker(self.build_worker(name), enrolment.render(), token)
 
     @property
     def _secret(self) -> Path:

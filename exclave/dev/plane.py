@@ -11,19 +11,22 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from activities.access.authority import EnrolmentKeyUnusable
 from exclave.dev.child import Child, FailedToStart
 from exclave.dev.data import PidFile
 from exclave.dev.declaration import Declaration
-from exclave.dev.encryption import how_to_read, make_keys
+from exclave.dev.encryption import export_keys, how_to_read, make_keys
 from exclave.dev.gateway import GatewayFiles
 from exclave.dev.programs import (
     Program,
+    build_workers,
     codec_servers,
+    control_workers,
     gateways,
     registry,
     temporal_server,
-    workers,
 )
+from exclave.exits import Refused
 from wire.key_files import KeyFileError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP)
@@ -63,7 +66,9 @@ class ControlPlane:
         self._temporal = child(temporal_server(declaration))
         self._registry = child(registry(declaration))
         self._codecs = [child(program) for program in codec_servers(declaration)]
-        self._workers = [child(program) for program in workers(declaration)]
+        self._control = [child(program) for program in control_workers(declaration)]
+        self._builders = [child(program) for program in build_workers(declaration)]
+        self._workers = [*self._control, *self._builders]
         self._gateways = [child(program) for program in gateways(declaration)]
         self.up = asyncio.Event()
         """Set once everything serves."""
@@ -122,13 +127,18 @@ class ControlPlane:
         try:
             make_keys(self._declaration)
             if self._declaration.gateway is not None:
-                GatewayFiles(self._declaration).make()
-        except (KeyFileError, OSError) as error:
+                files = GatewayFiles(self._declaration)
+                files.make()
+                for builder in self._builders:
+                    files.make_build_worker(builder.program.name)
+        except (KeyFileError, EnrolmentKeyUnusable, Refused, OSError) as error:
             raise FailedToStart(str(error)) from error
         first = [self._temporal, self._registry, *self._codecs]
         await _all(child.start() for child in first)
         # The gateway serves once a control worker has told it who may pass.
-        await _all(child.start() for child in [*self._workers, *self._gateways])
+        await _all(child.start() for child in [*self._control, *self._gateways])
+        # They enrol at the gateway.
+        await _all(child.start() for child in self._builders)
         keeping = [child.keep() for child in self._children]
         self.up.set()
         # Ends only by a bug in the keeping, which must not pass in silence.
@@ -175,8 +185,8 @@ The development control plane is up. Ctrl-C drains and stops it.
 In another terminal:
 
   export TEMPORAL_ADDRESS={temporal.address} TEMPORAL_NAMESPACE={declaration.namespace}
-  export EXCLAVE_REGISTRY=http://{images.push}
-  exclave upload examples/shop
+  export EXCLAVE_REGISTRY=http://{images.push}{export_keys(declaration)}
+  exclave build examples/shop --app shop
 {how_to_read(declaration)}"""
 
 

@@ -12,6 +12,7 @@ from exclave.dev.declaration import Declaration
 from exclave.dev.encryption import keys_file
 from exclave.dev.gateway import GatewayFiles
 from exclave.dev.server import server_answers
+from stacks.systemd import ENROLMENT
 
 ROOT = Path(__file__).resolve().parents[2]
 """The folder that holds the rooms. Our processes run in it, so that `python -m workers.…` finds
@@ -57,6 +58,9 @@ def temporal_server(declaration: Declaration) -> Program:
         argv += ["--search-attribute", f"{attribute}=Keyword"]
     for key, value in temporal.dynamic_config.items():
         argv += ["--dynamic-config-value", f"{key}={json.dumps(value)}"]
+    if declaration.codec is not None:
+        # Temporal's UI, in the browser of this machine, shows plain text then.
+        argv += ["--ui-codec-endpoint", f"http://{declaration.codec}"]
     for pragma, setting in temporal.sqlite_pragmas.items():
         argv += ["--sqlite-pragma", f"{pragma}={setting}"]
     probe = partial(server_answers, str(temporal.address), declaration.namespace)
@@ -96,34 +100,31 @@ def codec_servers(declaration: Declaration) -> list[Program]:
     ]
 
 
-def workers(declaration: Declaration) -> list[Program]:
-    """The control and build workers."""
-    temporal = (
-        *("--address", str(declaration.temporal.address)),
-        *("--namespace", declaration.namespace),
-        *_keys(declaration),
-    )
+def control_workers(declaration: Declaration) -> list[Program]:
+    """The control workers."""
     control = (
-        *temporal,
+        *_temporal(declaration),
         *("--releases", f"http://{declaration.registry.pull}"),
         *_reached_by_workers(declaration),
     )
-    build = (*temporal, "--registry", f"http://{declaration.registry.push}")
     return [
-        *(
-            Program(name, f"{title} worker", _module("workers.control", *control), works=True)
-            for name, title in _numbered("control", declaration.workers.control)
-        ),
-        *(
-            Program(
-                name,
-                f"{title} worker",
-                _module("workers.build", *build, "--data", str(declaration.data / name)),
-                works=True,
-            )
-            for name, title in _numbered("build", declaration.workers.build)
-        ),
+        Program(name, f"{title} worker", _module("workers.control", *control), works=True)
+        for name, title in _numbered("control", declaration.workers.control)
     ]
+
+
+def build_workers(declaration: Declaration) -> list[Program]:
+    """The build workers, which come through the gateway if there is one."""
+    found = []
+    for name, title in _numbered("build", declaration.workers.build):
+        if declaration.gateway is None:
+            push = f"http://{declaration.registry.push}"
+            way: tuple[str, ...] = (*_temporal(declaration), "--registry", push)
+        else:
+            way = (str(GatewayFiles(declaration).build_worker(name) / ENROLMENT),)
+        argv = _module("workers.build", *way, "--data", str(declaration.data / name))
+        found.append(Program(name, f"{title} worker", argv, works=True))
+    return found
 
 
 def gateways(declaration: Declaration) -> list[Program]:
@@ -132,6 +133,15 @@ def gateways(declaration: Declaration) -> list[Program]:
         return []
     settings = GatewayFiles(declaration).settings
     return [Program("gateway", "gateway", _module("workers.admission", str(settings)))]
+
+
+def _temporal(declaration: Declaration) -> tuple[str, ...]:
+    """What a worker needs that dials Temporal."""
+    return (
+        *("--address", str(declaration.temporal.address)),
+        *("--namespace", declaration.namespace),
+        *_keys(declaration),
+    )
 
 
 def _reached_by_workers(declaration: Declaration) -> tuple[str, ...]:

@@ -58,6 +58,8 @@ class Plane:
         declared["temporal"]["address"] = self.address
         declared["temporal"]["ui"] = f"127.0.0.1:{free_port()}"
         declared["temporal"]["dynamic_config"] |= dynamic_config or {}
+        # What is tested here is the same behind a gateway, and easier to look into without.
+        declared["gateway"] = declared["codec"] = False
         declared["registry"] = {"push": self.push[7:], "pull": self.pull[7:]}
         self.namespace = declared["namespace"]
         self.file = folder / "temporal-dev.yaml"

@@ -183,7 +183,7 @@ async def tell(folder: Path, seed: int, kills: bool) -> list[str]:
     # Ten kills in a minute are no reason to wait for longer and longer.
     child.LONGEST_DELAY_SECONDS = child.FIRST_DELAY_SECONDS
     lines = Lines()
-    with empty_stage(folder, usual_ports=False, guarded=True) as (stage, pids, lock):
+    with empty_stage(folder, usual_ports=False) as (stage, pids, lock):
         killer = Kills(seed, stage)
         async with control_plane(stage, pids, lock, lines) as (control, running):
 

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from exclave.dev.declaration import DeclarationError, read_declaration
-from exclave.dev.programs import temporal_server, workers
+from exclave.dev.programs import (
+    build_workers,
+    codec_servers,
+    control_workers,
+    gateways,
+    temporal_server,
+)
 
 RIGHT = """
 namespace: dev
@@ -55,11 +61,35 @@ def test_the_servers_flags_carry_what_is_declared(tmp_path: Path) -> None:
 
 
 def test_workers_are_numbered_from_the_second_on(tmp_path: Path) -> None:
-    programs = workers(read_declaration(declared(tmp_path, RIGHT)))
+    declaration = read_declaration(declared(tmp_path, RIGHT))
+    programs = control_workers(declaration) + build_workers(declaration)
     assert [program.name for program in programs] == ["control", "build", "build-2"]
     assert "http://[::1]:5081" in programs[0].argv
     folders = {program.argv[-1] for program in programs[1:]}
     assert folders == {str(tmp_path / "data" / "build"), str(tmp_path / "data" / "build-2")}
+
+
+def test_without_a_word_there_is_a_gateway_and_encryption(tmp_path: Path) -> None:
+    declaration = read_declaration(declared(tmp_path, RIGHT))
+    assert str(declaration.gateway) == "127.0.0.1:7443"
+    assert str(declaration.codec) == "127.0.0.1:8234"
+    [first, _] = build_workers(declaration)
+    assert "--address" not in first.argv, "it knows the gateway alone"
+    assert "--keys" not in first.argv, "what it may read it is handed when it enrols"
+    assert "--ui-codec-endpoint" in temporal_server(declaration).argv
+
+
+def test_plain_is_asked_for_by_name(tmp_path: Path) -> None:
+    text = f"{RIGHT}gateway: false\ncodec: false\n"
+    declaration = read_declaration(declared(tmp_path, text))
+    assert declaration.gateway is None
+    assert declaration.codec is None
+    assert gateways(declaration) == codec_servers(declaration) == []
+    assert ("--address", "127.0.0.1:7233") in set(pairwise(build_workers(declaration)[0].argv))
+    for nothing in ("", "true", "yes please"):
+        said = refusal(tmp_path, f"{RIGHT}gateway: {nothing}\n")
+        assert "gateway: " in said
+        assert "write IP:PORT" in said
 
 
 def test_every_problem_is_told_with_file_and_key(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from temporalio.client import Client
 from exclave.dev.declaration import Declaration, read_declaration
 
 ROOT = Path(__file__).parents[2]
-NAMES = {"temporal", "registry", "control", "build"}
+NAMES = {"temporal", "registry", "codec", "gateway", "control", "build"}
 
 
 class Dev:
@@ -87,8 +87,13 @@ def test_it_comes_up_restarts_what_dies_and_leaves_nothing(
     os.kill(first["control"], signal.SIGKILL)
     assert "starting it again" in dev.until("control worker ended with signal 9")
     dev.until("control worker serves again")
+    # It comes back by the key that it made for itself: its token is used, and gone.
+    tokens = list(dev.declaration.data.glob("build-workers/*/enrolment-token"))
+    assert [token.unlink() for token in tokens] == [None]
+    os.kill(first["build"], signal.SIGKILL)
+    dev.until("build worker serves again")
     second = dev.pids()
-    assert second["control"] != first["control"]
+    assert all(second[name] != first[name] for name in ("control", "build"))
 
     assert dev.stop() == 0
     assert not any(alive(pid) for pid in {*first.values(), *second.values()})
