@@ -22,6 +22,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from contracts.access import AccessPage, AccessPageRequest
+from contracts.names import access_workflow_id
 from exclave.demo.cast import Cast, StoryFailed
 from exclave.demo.stage import Stage, control_plane, empty_stage, install_worker
 from exclave.demo.story import INSTALL, Story
@@ -177,6 +179,17 @@ def left_in_store(stage: Stage) -> list[str]:
     ]
 
 
+async def enrolled_anew(plane: Plane) -> list[str]:
+    """The workers that came back otherwise than by the key that they had made for themselves."""
+    entity = access_workflow_id(plane.client.namespace)
+    page = await plane.ask(entity, "access", AccessPage, argument=AccessPageRequest())
+    return [
+        f"{subject} has {len(one.keys)} keys"
+        for subject, one in page.subjects.items()
+        if len(one.keys) != 1
+    ]
+
+
 async def tell(folder: Path, seed: int, kills: bool) -> list[str]:
     """Tell the story once; what was otherwise than it must be."""
     ledger = folder.with_suffix(".ledger")
@@ -203,6 +216,7 @@ async def tell(folder: Path, seed: int, kills: bool) -> list[str]:
                 if not story.done():
                     raise StoryFailed("the control plane ended")
                 story.result()
+                anew = await enrolled_anew(plane)
             finally:
                 if killing is not None:
                     killing.cancel()
@@ -210,9 +224,11 @@ async def tell(folder: Path, seed: int, kills: bool) -> list[str]:
         found = Counter(ledger.read_text().split())
         print(f"{len(killer.killed)} kills: {dict(Counter(killer.killed))}")
         print(f"side effects: {dict(found)}")
-        return compare(found, killer.tools) + [
-            f"left in the store: {path}" for path in left_in_store(stage)
-        ]
+        return (
+            anew
+            + compare(found, killer.tools)
+            + [f"left in the store: {path}" for path in left_in_store(stage)]
+        )
 
 
 def main() -> None:

@@ -74,14 +74,23 @@ def start(declaration_file: Path) -> Iterator[Callable[[], Dev]]:
 
 @pytest.mark.e2e
 def test_it_comes_up_restarts_what_dies_and_leaves_nothing(
-    start: Callable[[], Dev], alive: Callable[[int], bool]
+    start: Callable[[], Dev],
+    alive: Callable[[int], bool],
+    declaration_file: Path,
+    unused_tcp_port_factory: Callable[[], int],
 ) -> None:
+    text = declaration_file.read_text()
+    for key in ("gateway", "codec"):
+        text = text.replace(f"{key}: false", f"{key}: 127.0.0.1:{unused_tcp_port_factory()}")
+    declaration_file.write_text(text)
     dev = start()
     dev.until("control plane is up")
     first = dev.pids()
     assert set(first) == NAMES
     assert all(alive(pid) for pid in first.values())
     assert httpx.get(f"http://{dev.declaration.temporal.ui}/").status_code == 200
+    shown = httpx.get(f"http://{dev.declaration.temporal.ui}/api/v1/settings").json()
+    assert shown["Codec"]["Endpoint"] == f"http://{dev.declaration.codec}", "it shows plain text"
     assert httpx.get(f"http://{dev.declaration.registry.pull}/v2/").status_code == 200
 
     os.kill(first["control"], signal.SIGKILL)

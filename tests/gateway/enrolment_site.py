@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,6 +74,11 @@ class Org:
     clock: Callable[[], float]
 
     @property
+    def address(self) -> str:
+        """Temporal's."""
+        return self.client.service_client.config.target_host
+
+    @property
     def entity(self) -> Any:
         return self.client.get_workflow_handle(access_workflow_id(self.client.namespace))
 
@@ -141,21 +146,26 @@ class Org:
 
 
 @asynccontextmanager
-async def temporal(settings: dict[str, str] | None = None) -> AsyncIterator[Client]:
+async def temporal(
+    settings: dict[str, str] | None = None, *, attributes: Sequence[str] = ()
+) -> AsyncIterator[Client]:
     async with await WorkflowEnvironment.start_local(
         namespace=ORG,
         data_converter=data_converter,
         dev_server_existing_path=str(Path(sys.executable).with_name("temporal")),
         dev_server_log_level="error",
         dev_server_extra_args=[
-            word
-            for name, value in {
-                "history.transferProcessorMaxPollRPS": "1000",
-                "matching.numTaskqueueReadPartitions": "1",
-                "matching.numTaskqueueWritePartitions": "1",
-                **(settings or {}),
-            }.items()
-            for word in ("--dynamic-config-value", f"{name}={value}")
+            *(f"--search-attribute={attribute}=Keyword" for attribute in attributes),
+            *(
+                word
+                for name, value in {
+                    "history.transferProcessorMaxPollRPS": "1000",
+                    "matching.numTaskqueueReadPartitions": "1",
+                    "matching.numTaskqueueWritePartitions": "1",
+                    **(settings or {}),
+                }.items()
+                for word in ("--dynamic-config-value", f"{name}={value}")
+            ),
         ],
     ) as environment:
         yield environment.client

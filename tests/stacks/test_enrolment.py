@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from stacks.enrolment import Enrolment, EnrolmentError
+from stacks.enrolment import BuildEnrolment, Enrolment, EnrolmentError
 
 RIGHT = Enrolment.of(
     install="acme",
@@ -126,3 +126,16 @@ def test_an_authority_is_named_by_its_path(tmp_path: Path) -> None:
     path.write_text(RIGHT.render() + 'ca_bundle = "ca.pem"\n')
     with pytest.raises(EnrolmentError, match="is no path; write for example"):
         Enrolment.read(path)
+
+
+def test_a_build_worker_s_is_no_install_worker_s_and_needs_a_gateway(tmp_path: Path) -> None:
+    path = tmp_path / "enrolment.toml"
+    path.write_text(RIGHT.render())
+    with pytest.raises(EnrolmentError) as caught:
+        BuildEnrolment.read(path)
+    assert f"{path}: install: there is no such key" in str(caught.value)
+    assert f"{path}: gateway: is missing" in str(caught.value)
+    with pytest.raises(EnrolmentError, match="exclave access build-worker"):
+        BuildEnrolment.read(tmp_path / "nowhere.toml")
+    with pytest.raises(EnrolmentError, match="control_key: this is no control key"):
+        BuildEnrolment.of(namespace="dev", gateway="https://a", gateway_ca=None, control_key="no")

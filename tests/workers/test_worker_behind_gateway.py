@@ -1,77 +1,28 @@
 """An install worker that knows one address: it enrols, works, is paused, revoked and restored."""
 
-import asyncio
-import os
 import re
-import secrets
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+
+# First: it finds the parts of the gateway's tests.
+from behind_gateway import Running, gateway_settings, running  # isort: split
+
+from enrolment_site import ORG, Org, controlled, temporal
 from temporalio.client import ActivityFailureError
-from tls_certificates import make_certificate
-
-# The control side of the tests of the gateway is this one's, too.
-sys.path.append(str(Path(__file__).parents[1] / "gateway"))
-
-from enrolment_site import ORG, Org, controlled, soon, temporal
 
 from activities.access.activities import no_payload_keys
 from contracts.installs import DESCRIBE, DescribeInput
 from contracts.messages import WorkerDescription
 from contracts.names import install_queue
-from gateway.credentials import CredentialKey
 from stacks.enrolment import TOKEN_FILE, Enrolment
 from store import pausing
 
 pytestmark = pytest.mark.process
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@dataclass
-class Running:
-    """A process of ours, and what it says."""
-
-    process: subprocess.Popen[bytes]
-    log: Path
-
-    async def says(self, words: str) -> None:
-        async def look() -> None:
-            while words not in self.log.read_text():
-                assert self.process.poll() is None, self.log.read_text()
-                await asyncio.sleep(0.05)
-
-        await soon(look())
-
-
-@contextmanager
-def running(log: Path, *argv: str) -> Iterator[Running]:
-    with log.open("wb") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-m", *argv],
-            cwd=ROOT,
-            stderr=file,
-            stdout=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
-    try:
-        yield Running(process, log)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
 @pytest.fixture
@@ -81,27 +32,6 @@ async def org() -> AsyncIterator[Org]:
         controlled(client, time.time, payload_keys=no_payload_keys) as found,
     ):
         yield found
-
-
-def gateway_settings(folder: Path, port: int, org: Org) -> Path:
-    certificate = make_certificate(folder)
-    secret = folder / "secret"
-    secret.write_bytes(secrets.token_bytes(32))
-    for private in (secret, certificate.key):
-        private.chmod(0o600)
-    CredentialKey.make(folder / "credentials.pem")
-    settings = folder / "gateway.toml"
-    settings.write_text(f"""
-listen = "127.0.0.1:{port}"
-certificate = "{certificate.file.name}"
-key = "{certificate.key.name}"
-secrets = ["secret"]
-credential_keys = ["credentials.pem"]
-orgs = ["{ORG}"]
-[temporal]
-address = "{org.client.service_client.config.target_host}"
-""")
-    return settings
 
 
 def stack(folder: Path, gateway: str, ca: Path, org: Org) -> Path:
@@ -140,18 +70,10 @@ def maps(running: Running, part: str) -> bool:
     return part in Path(f"/proc/{running.process.pid}/maps").read_text()
 
 
-async def until(look: Callable[[], bool]) -> None:
-    async def looking() -> None:
-        while not look():
-            await asyncio.sleep(0.05)
-
-    await soon(looking())
-
-
 async def test_a_worker_s_life_behind_the_gateway(
     org: Org, tmp_path: Path, unused_tcp_port: int
 ) -> None:
-    settings = gateway_settings(tmp_path, unused_tcp_port, org)
+    settings = gateway_settings(tmp_path, unused_tcp_port, org.address)
     data = tmp_path / "data"
     enrolment = stack(tmp_path / "stack", f"127.0.0.1:{unused_tcp_port}", tmp_path / "ca.pem", org)
     token = (enrolment.parent / TOKEN_FILE).read_text().strip()

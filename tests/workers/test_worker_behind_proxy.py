@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from behind_gateway import gateway_settings, running
 from http_proxy import ConnectProxy, connect_proxy
-from test_worker_behind_gateway import describe, gateway_settings, org, running, stack
+from test_worker_behind_gateway import describe, org, stack
 from tls_certificates import NAME
 
 from stacks.enrolment import Enrolment
@@ -35,7 +36,7 @@ async def test_it_enrols_and_works(
     unused_tcp_port: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    settings = gateway_settings(tmp_path, unused_tcp_port, org)
+    settings = gateway_settings(tmp_path, unused_tcp_port, org.address)
     file = stack(tmp_path / "stack", f"{NAME}:443", tmp_path / "ca.pem", org)
     # The authority is not the vendor's, but the customer's own: it is named, and not in the stack.
     named = {"gateway_ca": None, "ca_bundle": str(tmp_path / "ca.pem")}

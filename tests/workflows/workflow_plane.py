@@ -17,6 +17,7 @@ from activities.access.authority import EnrolmentAuthority, EnrolmentKey
 from activities.boundary import Boundary
 from activities.installs.runs import InstallRuns
 from contracts.names import CONTROL_QUEUE, SEARCH_ATTRIBUTES
+from stacks.enrolment import BuildEnrolment
 from wire.arguments import ArgumentCount
 from wire.conversion import data_converter
 from workers.control import SANDBOX, WORKFLOWS
@@ -27,6 +28,12 @@ FAST = {
     "matching.numTaskqueueWritePartitions": "1",
 }
 ENROLMENT_KEY = EnrolmentKey(bytes(range(32)))
+BUILD_ENROLMENT = BuildEnrolment.of(
+    namespace="dev",
+    gateway="https://gateway.example.com",
+    gateway_ca=None,
+    control_key=ENROLMENT_KEY.public,
+)
 
 
 @asynccontextmanager
@@ -52,7 +59,9 @@ async def temporal(more: Mapping[str, str] | None = None) -> AsyncIterator[Clien
 async def controlling(client: Client, releases: FakeControl) -> AsyncIterator[None]:
     """A control worker: all of it is real but the registry."""
     runs = InstallRuns(client)
-    access = AccessActivities(EnrolmentAuthority([ENROLMENT_KEY]), client.namespace)
+    access = AccessActivities(
+        EnrolmentAuthority([ENROLMENT_KEY]), client.namespace, build_enrolment=BUILD_ENROLMENT
+    )
     async with Worker(
         client,
         task_queue=CONTROL_QUEUE,

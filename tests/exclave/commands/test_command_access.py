@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client
 from typing_person import Person
-from workflow_plane import ENROLMENT_KEY
+from workflow_plane import BUILD_ENROLMENT, ENROLMENT_KEY
 from workflow_site import FakeControl, Site
 
 from activities.access.authority import EnrolmentAuthority
 from contracts.access import Enrolled, EnrolRequest, TokenProof
 from contracts.names import access_workflow_id
+from stacks.enrolment import BuildEnrolment
 from wire.enrolment_token import EnrolmentToken, TokenId
 from wire.worker_identity import WorkerIdentity
 
@@ -115,3 +116,15 @@ async def test_a_token_for_the_build_worker(person: Person, tmp_path: Path) -> N
     typed = await person.types("access", "token", str(path), "--build", "--hours", "1")
     assert typed.status == 0, typed.err
     assert TokenId.parse(EnrolmentToken.parse(path.read_text()).id).subject == "build"
+
+
+async def test_what_a_build_worker_is_started_with(person: Person, tmp_path: Path) -> None:
+    folder = tmp_path / "builder"
+    typed = await person.types("access", "build-worker", str(folder))
+    assert typed.status == 0, typed.err
+    assert f"exclave-build-worker {folder}/enrolment.toml" in typed.err
+    assert BuildEnrolment.read(folder / "enrolment.toml") == BUILD_ENROLMENT
+    token = EnrolmentToken.parse((folder / "enrolment-token").read_text())
+    assert TokenId.parse(token.id).subject == "build"
+    assert (folder / "enrolment-token").stat().st_mode & 0o777 == 0o600
+    assert token.render().partition(".")[2] not in typed.out + typed.err

@@ -1,0 +1,89 @@
+"""Processes behind a real gateway, whose control side is that of the gateway's own tests."""
+
+import asyncio
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tls_certificates import make_certificate
+
+# The control side of the tests of the gateway is this one's, too.
+sys.path.append(str(Path(__file__).parents[1] / "gateway"))
+
+from enrolment_site import ORG, soon
+
+from gateway.credentials import CredentialKey
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass
+class Running:
+    """A process of ours, and what it says."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    async def says(self, words: str) -> None:
+        async def look() -> None:
+            while words not in self.log.read_text():
+                assert self.process.poll() is None, self.log.read_text()
+                await asyncio.sleep(0.05)
+
+        await soon(look())
+
+
+@contextmanager
+def running(log: Path, *argv: str) -> Iterator[Running]:
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *argv],
+            cwd=ROOT,
+            stderr=file,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+    try:
+        yield Running(process, log)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def gateway_settings(folder: Path, port: int, temporal: str, more: str = "") -> Path:
+    """The settings of one gateway.
+
+    Args:
+        folder: Where they are written, with a certificate whose authority is `ca.pem` there.
+        port: Where it listens.
+        temporal: Where it finds Temporal.
+        more: Sections besides that of Temporal.
+    """
+    certificate = make_certificate(folder)
+    secret = folder / "secret"
+    secret.write_bytes(secrets.token_bytes(32))
+    for private in (secret, certificate.key):
+        private.chmod(0o600)
+    CredentialKey.make(folder / "credentials.pem")
+    settings = folder / "gateway.toml"
+    settings.write_text(f"""
+listen = "127.0.0.1:{port}"
+certificate = "{certificate.file.name}"
+key = "{certificate.key.name}"
+secrets = ["secret"]
+credential_keys = ["credentials.pem"]
+orgs = ["{ORG}"]
+[temporal]
+address = "{temporal}"
+{more}""")
+    return settings
