@@ -125,7 +125,7 @@ class Declaration(_Section):
     directly."""
     codec: LoopbackAddressOrFalse = Address(host="127.0.0.1", port=8234)
     """Where the codec server listens, which shows plain text; if it is `false`, payloads are plain.
-    It needs a gateway, since only there workers are handed their keys: without one it is `false`."""
+    It needs a gateway, where workers are handed their keys: without one it is `false`."""
 
     @property
     def addresses(self) -> dict[str, Address]:

@@ -41,6 +41,10 @@ Payloads are encrypted. To see plain text:
 
 
 def export_keys(declaration: Declaration) -> str:
-    """The line by which a person's shell gets the keys; nothing where payloads are plain."""
-    file = keys_file(declaration)
-    return f"\n  export EXCLAVE_KEYS={file}" if file else ""
+    """The lines by which a person's shell reads what is encrypted; none where payloads are plain."""
+    if declaration.codec is None:
+        return ""
+    return (
+        f"\n  export EXCLAVE_KEYS={keys_file(declaration)}"
+        f"\n  export TEMPORAL_CODEC_ENDPOINT=http://{declaration.codec}"
+    )
