@@ -6,7 +6,7 @@ from pathlib import Path
 
 from activities.customer.rules import Rules
 from activities.operations.opening import Operations
-from activities.releases.reader import ReleaseReader
+from activities.releases.reader import ReleaseReader, unpacked_at
 from contracts.errors import TurnRefused
 from contracts.messages import Turn
 from contracts.names import Name
@@ -32,8 +32,14 @@ class Workplace:
     """What the customer allows."""
 
     def work_folder(self, component: str) -> Path:
-        """Where a component's tool works; rebuilt from the release whenever it is not there."""
+        """What a component is made from; rebuilt from the release whenever it is not there."""
         return self.data / "work" / self.install / component
+
+    def module_folder(self, component: str) -> Path:
+        """Where a component's tool works: in all of that, or in a folder of it."""
+        folder = self.work_folder(component)
+        unpacked = unpacked_at(folder)
+        return unpacked.folder if unpacked else folder
 
     async def check_turn(self, turn: Turn) -> None:
         """Refuse a run that does not hold the install's turn.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from apps.addresses import repository_url, shown
+from apps.config.actions import ActionStep
 from apps.config.base import Mark, Model
 from apps.config.shape import inner_tables, shape
 from apps.config.sources import Source, is_remote
@@ -23,16 +24,28 @@ _SHOWN_COMMIT: Final = 12
 
 @dataclass(frozen=True)
 class Tree:
-    """A folder of a repository, as it is at one commit."""
+    """A folder of a repository, as it is at one commit, or of the config itself."""
 
-    folder: Path
-    """Where it lies on this machine, while it is checked."""
-    name: str
-    """As messages call it: `owner/name@commit:directory`, or its directory in the config."""
+    top: Path
+    """Where the repository, or what was fetched of it, lies on this machine while it is checked."""
+    directory: str
+    """The folder, from there; empty for the repository itself."""
+    repository: str = ""
+    """As messages call it: `owner/name@commit:`; empty for the config itself."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the folder lies."""
+        return self.top / self.directory
+
+    @property
+    def name(self) -> str:
+        """As messages call it: `owner/name@commit:directory`, or its directory in the config."""
+        return f"{self.repository}{self.directory}"
 
     def file(self, path: str) -> str:
         """What messages call one of its files."""
-        return f"{self.name}{path}" if self.name.endswith(":") else f"{self.name}/{path}"
+        return f"{self.name}/{path}" if self.directory else f"{self.name}{path}"
 
 
 @dataclass(frozen=True)
@@ -70,6 +83,8 @@ class Wanted:
     """A folder of a repository, or the reference to a file."""
     file: str
     key: str
+    is_module: bool = False
+    """It is a Terraform module, which may reach out of its folder."""
 
     @property
     def note(self) -> str:
@@ -88,9 +103,9 @@ def wanted(entities: Entities) -> list[Wanted]:
     It may only be asked of a config without errors: all addresses can be used.
     """
     return [
-        Wanted(what, located.file, located.joined(key))
+        Wanted(what, located.file, located.joined(key), is_module=is_module)
         for located in entities.all()
-        for what, key in _named(located.model)
+        for what, key, is_module in _named(located.model)
     ]
 
 
@@ -99,18 +114,18 @@ def commit_shown(commit: str) -> str:
     return commit[:_SHOWN_COMMIT]
 
 
-def _named(model: Model, at: str = "") -> Iterator[tuple[Source | str, str]]:
+def _named(model: Model, at: str = "") -> Iterator[tuple[Source | str, str, bool]]:
     for name, slot in shape(type(model)).items():
         value, place = getattr(model, name), below(at, name)
         if Mark.REFERENCE in slot.marks and isinstance(value, str) and is_remote(value):
-            yield value.strip(), place
+            yield value.strip(), place, False
         elif isinstance(value, Source):
-            # Other engines' sources come with the engines.
+            # Those of other engines come with the engines.
             if isinstance(model, _FETCHED) and not value.is_local:
-                yield value, below(place, "repo")
+                yield value, below(place, "repo"), isinstance(model, TerraformModule)
         elif slot.inner is not None:
             for key, inner in inner_tables(value, slot, place):
                 yield from _named(inner, key)
 
 
-_FETCHED: Final = (TerraformModule,)
+_FETCHED: Final = (TerraformModule, ActionStep)

@@ -1,5 +1,6 @@
 """Loads an app config from its folder, and tells everything that is wrong with it at once."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 from apps.assembly import app_config, plane_config
 from apps.checks import check_entities
 from apps.checks.module_places import Modules
-from apps.config import AppConfig
+from apps.config import AppConfig, Source
 from apps.config.plane import PlaneConfig
 from apps.discovery import read_kinds
 from apps.entities import Entities
@@ -38,6 +39,8 @@ class LoadedApp:
     """What of it is for the vendor's control plane alone."""
     wanted: list[Wanted]
     """What a build has to fetch before it is whole; nothing, once it was read with that."""
+    roots: Mapping[Source, str]
+    """By the place of each module that reaches out of its folder: the folder that is packed."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +81,15 @@ def check(folder: Path, fetched: Fetched | None = None) -> CheckedApp:
     entities: Entities | None = None
     refused: set[str] = set()
     missing: list[Wanted] = []
+    roots: Mapping[Source, str] = {}
     with suppress(TooManyProblems):
         for left_out in opened.refused:
             findings.error(left_out.file, "", left_out.message)
         entities = read_entities(read_kinds(opened, findings), opened, findings, fetched)
         reads_of = Parsed()
-        check_entities(entities, Modules(opened, fetched), reads_of, findings)
+        modules = Modules(opened, fetched)
+        check_entities(entities, modules, reads_of, findings)
+        roots = modules.roots
         refused = _tell_what_is_missing(entities, reads_of, findings)
         missing = [] if fetched is not None or findings.has_errors else wanted(entities)
         for one in missing:
@@ -101,6 +107,7 @@ def check(folder: Path, fetched: Fetched | None = None) -> CheckedApp:
         unbuildable=[one for one in notes if one.message in refused],
         plane=plane_config(entities),
         wanted=missing,
+        roots=roots,
     )
     return CheckedApp(app, problems, len(opened.files))
 

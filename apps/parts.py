@@ -1,4 +1,7 @@
-"""The parts of an install that an engine deploys: its components, by name, and the sandbox."""
+"""What a release has artifacts of: parts that an engine deploys, and steps of actions.
+
+The parts are the components, by name, and the sandbox.
+"""
 
 from typing import Final
 
@@ -14,3 +17,8 @@ def part_shown(part: str) -> str:
 def part_named(part: str) -> str:
     """A part within a sentence: `sandbox`, or `component api`."""
     return "sandbox" if part == SANDBOX else f"component {part}"
+
+
+def step_name(action: str, index: int) -> str:
+    """A step of an action, by its place among them: names of steps are for people."""
+    return f"{action}/{index}"

@@ -212,11 +212,11 @@ class _Reader:
         path = None if ".." in directory.split("/") else resolve("", directory)
         if path is None:
             problem = f"{shown(directory)} must be a folder within the config's folder"
-        elif path not in self._folder.folders:
+        elif path and path not in self._folder.folders:
             hint = did_you_mean(path, self._folders_with_files)
             problem = f"{shown(directory)} is no folder of the config{hint}"
         else:
-            source["directory"] = path
+            source["directory"] = path or "."
             return
         self._findings.error(file, below(at, "directory"), problem)
 

@@ -11,6 +11,9 @@ CONFIG_MEDIA_TYPE: Final = "application/vnd.exclave.app-config.v1+json"
 SOURCE_ARTIFACT_TYPE: Final = "application/vnd.exclave.app-source.v1"
 MODULE_ARTIFACT_TYPE: Final = "application/vnd.opentofu.modulepkg"
 MODULE_MEDIA_TYPE: Final = "archive/zip"
+TREE_ARTIFACT_TYPE: Final = "application/vnd.exclave.tree.v1"
+"""A zip like a module's, of which `DIRECTORY_ANNOTATION` says where in it work is done: of its own
+type, since who does not know that would work in the wrong folder."""
 
 INDEX_MEDIA_TYPE: Final = "application/vnd.oci.image.index.v1+json"
 MANIFEST_MEDIA_TYPE: Final = "application/vnd.oci.image.manifest.v1+json"
@@ -19,6 +22,9 @@ APP_ANNOTATION: Final = "org.exclave.app"
 COMPONENT_ANNOTATION: Final = "org.exclave.component"
 SANDBOX_ANNOTATION: Final = "org.exclave.sandbox"
 """Of its own: who knows components only leaves such a manifest aside."""
+
+STEP_ANNOTATION: Final = "org.exclave.step"
+DIRECTORY_ANNOTATION: Final = "org.exclave.directory"
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -86,6 +92,8 @@ class ReleaseIndex:
     """The digest of each component's manifest, by the component's name."""
     sandbox: str | None = None
     """The digest of the sandbox's manifest, if the app has a sandbox."""
+    steps: Mapping[str, str] = field(default_factory=dict)
+    """The digest of what steps of actions run in, by `step_name`; the others run in nothing."""
 
     def to_index(self, descriptors: Iterable[Descriptor]) -> dict[str, object]:
         """The index as JSON, the same for the same content.
@@ -104,6 +112,9 @@ class ReleaseIndex:
         for name, digest in sorted(self.components.items()):
             annotations = {COMPONENT_ANNOTATION: name}
             manifests.append(_described(known, digest, f"component `{name}`", annotations))
+        for name, digest in sorted(self.steps.items()):
+            annotations = {STEP_ANNOTATION: name}
+            manifests.append(_described(known, digest, f"step `{name}`", annotations))
         return {
             "annotations": {APP_ANNOTATION: self.app},
             "artifactType": RELEASE_ARTIFACT_TYPE,
@@ -139,7 +150,8 @@ class ReleaseIndex:
             raise ReleaseError(
                 f"a release has at most one sandbox, this one has {len(found.sandboxes)}"
             )
-        return cls(app, found.configs[0], found.components, next(iter(found.sandboxes), None))
+        sandbox = next(iter(found.sandboxes), None)
+        return cls(app, found.configs[0], found.components, sandbox, found.steps)
 
 
 @dataclass
@@ -147,6 +159,7 @@ class _Manifests:
     configs: list[str] = field(default_factory=list)
     sandboxes: list[str] = field(default_factory=list)
     components: dict[str, str] = field(default_factory=dict)
+    steps: dict[str, str] = field(default_factory=dict)
 
 
 def _manifests(index: Mapping[object, object]) -> _Manifests:
@@ -163,6 +176,8 @@ def _manifests(index: Mapping[object, object]) -> _Manifests:
             found.components[name] = descriptor.digest
         elif SANDBOX_ANNOTATION in descriptor.annotations:
             found.sandboxes.append(descriptor.digest)
+        elif STEP_ANNOTATION in descriptor.annotations:
+            found.steps[descriptor.annotations[STEP_ANNOTATION]] = descriptor.digest
         elif descriptor.artifact_type == CONFIG_ARTIFACT_TYPE:
             found.configs.append(descriptor.digest)
     return found

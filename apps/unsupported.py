@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from apps.config.actions import Action, ActionStep, ActionTrigger, KubernetesContext, Runbook
+from apps.config.actions import Action, ActionTrigger, KubernetesContext, Runbook
 from apps.config.app import AppConfig
 from apps.config.base import Model
 from apps.config.components import ComponentFields, TerraformComponent
@@ -178,20 +178,6 @@ _ENTITIES: Final[dict[type[Model], Iterable[_Gap]]] = {
             lambda trigger: f"loads; starting by `{trigger.type}` is not there yet",
             "deploy",
             lambda trigger: trigger.type not in SUPPORTED_TRIGGERS,
-        ),
-    ),
-    ActionStep: (
-        _Gap(
-            "public_repo",
-            _says("running a command within a repository is not there yet"),
-            "deploy",
-            lambda step: step.public_repo is not None,
-        ),
-        _Gap(
-            "connected_repo",
-            _says("running a command within a repository is not there yet"),
-            "deploy",
-            lambda step: step.connected_repo is not None,
         ),
     ),
     Action: (

@@ -1,7 +1,8 @@
 """Writes and reads OCI manifests: what a manifest or index names, whoever wrote it."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from apps.release import MANIFEST_MEDIA_TYPE, Descriptor, ReleaseError
 
@@ -27,6 +28,7 @@ class Manifest:
     config: Descriptor | None
     layers: list[Descriptor]
     manifests: list[Descriptor]
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def blobs(self) -> list[Descriptor]:
@@ -47,6 +49,7 @@ def parse_manifest(data: bytes) -> Manifest:
             config=None if config is None else Descriptor.from_dict(config),
             layers=[Descriptor.from_dict(item) for item in _list(content, "layers")],
             manifests=[Descriptor.from_dict(item) for item in _list(content, "manifests")],
+            annotations=_annotations(content),
         )
     except ReleaseError as error:
         raise InvalidManifest(str(error)) from error
@@ -63,7 +66,12 @@ def parse_object(data: bytes) -> dict[str, object]:
     return content
 
 
-def artifact_manifest(artifact_type: str, config: Descriptor, layers: list[Descriptor]) -> bytes:
+def artifact_manifest(
+    artifact_type: str,
+    config: Descriptor,
+    layers: list[Descriptor],
+    annotations: Mapping[str, str] | None = None,
+) -> bytes:
     """The bytes of an artifact's manifest, equal for equal arguments."""
     return canonical_json(
         {
@@ -72,6 +80,7 @@ def artifact_manifest(artifact_type: str, config: Descriptor, layers: list[Descr
             "artifactType": artifact_type,
             "config": config.to_dict(),
             "layers": [layer.to_dict() for layer in layers],
+            **({"annotations": dict(annotations)} if annotations else {}),
         }
     )
 
@@ -86,6 +95,13 @@ def _text(content: dict[str, object], key: str) -> str:
     value = content.get(key, "")
     if not isinstance(value, str):
         raise InvalidManifest(f"{key} is not a text")
+    return value
+
+
+def _annotations(content: dict[str, object]) -> dict[str, str]:
+    value = content.get("annotations") or {}
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        raise InvalidManifest("annotations is not a map of texts")
     return value
 
 

@@ -1,6 +1,17 @@
 """Packages: artifacts with one zip layer and OCI's empty config, as OpenTofu reads modules."""
 
-from apps.release import MANIFEST_MEDIA_TYPE, MODULE_MEDIA_TYPE, Descriptor
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from apps.release import (
+    DIRECTORY_ANNOTATION,
+    MANIFEST_MEDIA_TYPE,
+    MODULE_ARTIFACT_TYPE,
+    MODULE_MEDIA_TYPE,
+    TREE_ARTIFACT_TYPE,
+    Descriptor,
+)
+from artifacts.archive import name_problem
 from artifacts.manifests import (
     EMPTY_CONFIG,
     EMPTY_MEDIA_TYPE,
@@ -29,13 +40,38 @@ def push_package(
     return push_artifact(registry, repository, artifact_type, MODULE_MEDIA_TYPE, archive)
 
 
+def push_tree(
+    registry: Registry, repository: str, archive: bytes, directory: str
+) -> tuple[Descriptor, bool]:
+    """Push a zip in a folder of which work is done; empty for all of it.
+
+    Otherwise as `push_package`.
+    """
+    annotations = {DIRECTORY_ANNOTATION: directory} if directory else {}
+    manifest = artifact_manifest(
+        TREE_ARTIFACT_TYPE, _NO_CONFIG, [_layer(MODULE_MEDIA_TYPE, archive)], annotations
+    )
+    return _push(registry, repository, TREE_ARTIFACT_TYPE, manifest, archive)
+
+
 def push_artifact(
     registry: Registry, repository: str, artifact_type: str, media_type: str, content: bytes
 ) -> tuple[Descriptor, bool]:
     """Push an artifact of one layer, `content`, of that media type; otherwise as `push_package`."""
-    config = Descriptor(EMPTY_MEDIA_TYPE, digest_of(EMPTY_CONFIG), len(EMPTY_CONFIG))
-    layer = Descriptor(media_type, digest_of(content), len(content))
-    manifest = artifact_manifest(artifact_type, config, [layer])
+    manifest = artifact_manifest(artifact_type, _NO_CONFIG, [_layer(media_type, content)])
+    return _push(registry, repository, artifact_type, manifest, content)
+
+
+_NO_CONFIG = Descriptor(EMPTY_MEDIA_TYPE, digest_of(EMPTY_CONFIG), len(EMPTY_CONFIG))
+
+
+def _layer(media_type: str, content: bytes) -> Descriptor:
+    return Descriptor(media_type, digest_of(content), len(content))
+
+
+def _push(
+    registry: Registry, repository: str, artifact_type: str, manifest: bytes, content: bytes
+) -> tuple[Descriptor, bool]:
     found = Descriptor(MANIFEST_MEDIA_TYPE, digest_of(manifest), len(manifest), artifact_type)
     if registry.has_manifest(repository, found.digest):
         return found, True
@@ -45,12 +81,33 @@ def push_artifact(
     return found, False
 
 
-def only_layer(manifest: bytes, artifact_type: str, media_type: str) -> Descriptor:
+@dataclass(frozen=True)
+class Package:
+    """A zip of files."""
+
+    layer: Descriptor
+    directory: PurePosixPath
+    """The folder of it in which work is done; `.` for all of it."""
+
+
+def package(manifest: bytes) -> Package:
+    """A module or a tree; raises InvalidManifest where it is neither."""
+    layer = only_layer(manifest, (MODULE_ARTIFACT_TYPE, TREE_ARTIFACT_TYPE), MODULE_MEDIA_TYPE)
+    directory = parse_manifest(manifest).annotations.get(DIRECTORY_ANNOTATION, "")
+    if directory and any(map(name_problem, directory.split("/"))):
+        raise InvalidManifest(f"its directory {directory!r} is not within it")
+    return Package(layer, PurePosixPath(directory))
+
+
+def only_layer(
+    manifest: bytes, artifact_type: str | tuple[str, ...], media_type: str
+) -> Descriptor:
     """The one layer of an artifact; raises InvalidManifest where it is of another make."""
     parsed = parse_manifest(manifest)
-    if parsed.artifact_type != artifact_type:
+    types = (artifact_type,) if isinstance(artifact_type, str) else artifact_type
+    if parsed.artifact_type not in types:
         raise InvalidManifest(
-            f"its artifactType is {parsed.artifact_type or 'missing'}, not {artifact_type}"
+            f"its artifactType is {parsed.artifact_type or 'missing'}, not {' or '.join(types)}"
         )
     if len(parsed.layers) != 1 or parsed.layers[0].media_type != media_type:
         found = ", ".join(layer.media_type for layer in parsed.layers) or "none"

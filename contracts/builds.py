@@ -71,6 +71,8 @@ class CheckedSource(Message):
     modules lie elsewhere, and were fetched, checked and packed with the rest."""
     fetched: list[FetchedSource] = Field(default_factory=list)
     """What the config names elsewhere, as it was fetched."""
+    steps: dict[str, Blob] = Field(default_factory=dict)
+    """What steps of actions run in, by action and index, as in `scan/0`: it is packed."""
 
 
 class PackComponent(Message):
@@ -97,6 +99,7 @@ class AssembleRelease(Message):
     config: Blob
     components: dict[ComponentName, Blob]
     sandbox: Blob | None = None
+    steps: dict[str, Blob] = Field(default_factory=dict)
 
 
 class AssembledRelease(Message):

@@ -41,7 +41,10 @@ class Repositories:
         branch: str = "main",
         tag: str = "",
     ) -> str:
-        """Commit files onto a branch (a path stands for a link), and return the commit's id."""
+        """Commit files onto a branch, and return the commit's id.
+
+        A path stands for a link, and what begins with `#!` is executable.
+        """
         bare, work = self.served / f"{name}.git", self.folder / "work" / name / branch
         if not bare.exists():
             git("init", "--quiet", "--bare", "-b", branch, str(bare), folder=self.folder)
@@ -53,7 +56,9 @@ class Repositories:
             if isinstance(content, Path):
                 target.symlink_to(content)
             else:
-                target.write_bytes(content.encode() if isinstance(content, str) else content)
+                data = content.encode() if isinstance(content, str) else content
+                target.write_bytes(data)
+                target.chmod(0o755 if data.startswith(b"#!") else 0o644)
         git("add", "--all", folder=work)
         git("commit", "--quiet", "--allow-empty", "-m", "more", folder=work)
         if tag:

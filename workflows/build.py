@@ -54,6 +54,7 @@ class Build:
                 config=checked.config,
                 components=artifacts,
                 sandbox=sandbox,
+                steps=checked.steps,
             ),
             queue=BUILD_QUEUE,
             summary="assemble the release",

@@ -43,7 +43,7 @@ class Script:
 def prepare_script(
     workplace: Workplace, config: AppConfig, step: ActionStep, input: StepInput, folder: Path
 ) -> Script:
-    """Write the script and render its environment; blocks.
+    """Render the script and its environment, and write the script; blocks.
 
     Args:
         workplace: Where the state is.
@@ -55,8 +55,9 @@ def prepare_script(
     Raises:
         BadConfig: a template cannot be rendered, or a variable may not be set.
         BadInput: an input is missing.
+        NotThere: the release does not hold the repository that the step runs in.
     """
-    rendered, mask = _environment(workplace, config, step, input)
+    rendered = _render(workplace, config, step, input)
     outputs = folder / "outputs"
     root = folder / "work"
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -69,34 +70,56 @@ def prepare_script(
         "NUON_APP_ID": input.app,
         "NUON_INSTALL_ID": input.install,
         "TRIGGER_TYPE": input.trigger,
-        **rendered,
+        **rendered.environment,
         "NUON_ACTIONS_ROOT": str(root),
         "NUON_ACTIONS_OUTPUT_FILEPATH": str(outputs),
     }
-    command = Command(STEP, _argv(step, folder / "script"), keeps_exit=True)
+    cwd = _repository(workplace, step, input, root / "repository") or root
+    command = Command(STEP, _argv(rendered.text, folder / "script"), keeps_exit=True)
     identify(script=f"sha256:{sha256((folder / 'script').read_bytes()).hexdigest()}")
     run = ToolRun(
         commands=[command],
-        cwd=root,
+        cwd=cwd,
         environment=environment,
         timeout_seconds=input.timeout_seconds,
         grace_seconds=_GRACE_SECONDS,
     )
-    return Script(run, folder, outputs, mask)
+    return Script(run, folder, outputs, rendered.mask)
 
 
-def _argv(step: ActionStep, path: Path) -> list[str]:
+def _repository(
+    workplace: Workplace, step: ActionStep, input: StepInput, destination: Path
+) -> Path | None:
+    """The folder that the step runs in, as the release holds it; None where it runs in nothing."""
+    if step.public_repo is None and step.connected_repo is None:
+        return None
+    unpacked = workplace.releases.unpack_step(
+        input.app, input.release, input.action, input.step, destination
+    )
+    identify(artifact=unpacked.artifact)
+    return unpacked.folder
+
+
+def _argv(text: str, path: Path) -> list[str]:
     """The script lies in a file: argv is for everybody on the machine to read."""
-    text = step.inline_contents if step.inline_contents is not None else step.command or ""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700)
     with os.fdopen(descriptor, "w") as file:
         file.write(text if text.endswith("\n") else text + "\n")
     return [str(path)] if text.startswith("#!") else ["/bin/sh", str(path)]
 
 
-def _environment(
+@dataclass(frozen=True)
+class _Rendered:
+    text: str
+    """Of the script."""
+    environment: Mapping[str, str]
+    mask: Mask
+
+
+def _render(
     workplace: Workplace, config: AppConfig, step: ActionStep, input: StepInput
-) -> tuple[Mapping[str, str], Mask]:
+) -> _Rendered:
+    text = step.inline_contents if step.inline_contents is not None else step.command or ""
     refused = environment_problems(step.env_vars, script_variable_problem)
     if refused:
         raise BadConfig(f"{input.action}, step {step.name!r}: {'; '.join(refused)}.")
@@ -104,13 +127,19 @@ def _environment(
         so_far = workplace.state.action_run(input.action, run_id(input))
         data = workplace.state.document(config, input.app, so_far).template_data()
         secrets = workplace.state.secrets(config) + _secrets_of(so_far)
-        rendered = {name: parse(text).render(data) for name, text in step.env_vars.items()}
+        script = parse(text).render(data)
+        environment = {name: parse(text).render(data) for name, text in step.env_vars.items()}
     except InputErrors as error:
         raise BadInput("; ".join(error.problems)) from None
     except TemplateError as error:
         raise BadConfig(f"{input.action}, step {step.name!r}: {error}") from None
-    secrets += [one.value for one in rendered.values() if one.sensitive] + secrets_passed_on()
-    return {name: go_text(one.value) for name, one in rendered.items()}, Mask.of(secrets)
+    # The script as a whole is no secret that could be found in what it prints; its parts are.
+    secrets += [one.value for one in environment.values() if one.sensitive] + secrets_passed_on()
+    return _Rendered(
+        text=go_text(script.value),
+        environment={name: go_text(one.value) for name, one in environment.items()},
+        mask=Mask.of(secrets),
+    )
 
 
 def run_id(input: StepInput) -> str:

@@ -4,8 +4,8 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
 
 from activities.build.fetching import Brought, Fetcher
 from activities.build.git import Git
@@ -16,11 +16,11 @@ from activities.releases.failures import told
 from apps.config import AppConfig, Source
 from apps.fetched import Tree, Wanted
 from apps.loader import LoadedApp
-from apps.parts import SANDBOX, part_named
+from apps.parts import SANDBOX, part_named, step_name
 from apps.release import MODULE_ARTIFACT_TYPE, Descriptor
 from artifacts.archive import ArchiveRefused, pack
 from artifacts.files import make_private_folder
-from artifacts.packages import push_package
+from artifacts.packages import push_package, push_tree
 from artifacts.registry import Registry
 from contracts.builds import CheckSource, app_repository
 from contracts.errors import BadConfig
@@ -35,6 +35,8 @@ class FetchedParts:
 
     loaded: LoadedApp
     artifacts: Mapping[str, Descriptor]
+    steps: Mapping[str, Descriptor] = field(default_factory=dict)
+    """Of the steps of actions that run in a repository elsewhere, by `step_name`."""
 
 
 class Fetching:
@@ -78,7 +80,8 @@ class Fetching:
     def _are_there(self, app: str, known: FetchedParts) -> bool:
         repository = app_repository(app)
         with told(f"app {app}", f"app {app} has no releases"):
-            digests = {artifact.digest for artifact in known.artifacts.values()}
+            artifacts = (*known.artifacts.values(), *known.steps.values())
+            digests = {artifact.digest for artifact in artifacts}
             return all(self._registry.has_manifest(repository, digest) for digest in digests)
 
     def _checked(self, request: CheckSource, brought: Brought) -> FetchedParts:
@@ -88,22 +91,62 @@ class Fetching:
         found: dict[str, Descriptor] = {}
         for part, source in _elsewhere(config).items():
             if source not in artifacts:
-                tree = brought.fetched.trees[source]
-                if not isinstance(tree, Tree):
-                    raise AssertionError("the config is right, so its modules were fetched")
-                artifacts[source] = self._packed(request.app, part, tree)
+                tree = brought.tree(source)
+                root = loaded.roots.get(source, tree.directory)
+                artifacts[source] = self._module(request.app, part_named(part), tree, root)
             found[part] = artifacts[source]
-        return FetchedParts(replace(loaded, config=config), found)
+        scripts: dict[Source, Descriptor] = {}
+        steps: dict[str, Descriptor] = {}
+        for name, source in sources_of_steps(config).items():
+            if source.is_local:
+                continue
+            if source not in scripts:
+                scripts[source] = self._scripts(request.app, f"step {name}", brought.tree(source))
+            steps[name] = scripts[source]
+        return FetchedParts(replace(loaded, config=config), found, steps)
 
-    def _packed(self, app: str, part: str, tree: Tree) -> Descriptor:
-        what = f"{part_named(part)} of app {app}"
-        try:
-            archive = pack(tree.folder)
-        except ArchiveRefused as error:
-            raise BadConfig(f"{part_named(part)}: {tree.name} cannot be packed: {error}") from None
-        with told(what, f"{what} could not be pushed"):
-            repository = app_repository(app)
-            return push_package(self._registry, repository, MODULE_ARTIFACT_TYPE, archive)[0]
+    def _module(self, app: str, what: str, tree: Tree, root: str) -> Descriptor:
+        archive = _archive(what, tree, tree.top / root)
+        with told(f"{what} of app {app}", f"{what} of app {app} could not be pushed"):
+            return push_module(self._registry, app_repository(app), archive, tree.directory, root)[
+                0
+            ]
+
+    def _scripts(self, app: str, what: str, tree: Tree) -> Descriptor:
+        archive = _archive(what, tree, tree.folder)
+        with told(f"{what} of app {app}", f"{what} of app {app} could not be pushed"):
+            return push_tree(self._registry, app_repository(app), archive, "")[0]
+
+
+def _archive(what: str, tree: Tree, folder: Path) -> bytes:
+    try:
+        return pack(folder)
+    except ArchiveRefused as error:
+        raise BadConfig(f"{what}: {tree.name} cannot be packed: {error}") from None
+
+
+def push_module(
+    registry: Registry, repository: str, archive: bytes, directory: str, root: str
+) -> tuple[Descriptor, bool]:
+    """Push the archive of the folder `root`, in or below which the module is `directory`.
+
+    Returns:
+        As `push_package`: a module that is all of it is packed as other tools know modules.
+    """
+    inner = PurePosixPath(directory).relative_to(root)
+    if inner == PurePosixPath():
+        return push_package(registry, repository, MODULE_ARTIFACT_TYPE, archive)
+    return push_tree(registry, repository, archive, str(inner))
+
+
+def sources_of_steps(config: AppConfig) -> dict[str, Source]:
+    """What the steps of actions run in, by `step_name`; without those that run in nothing."""
+    found = {
+        step_name(action.name, index): step.public_repo or step.connected_repo
+        for action in config.actions
+        for index, step in enumerate(action.steps)
+    }
+    return {name: source for name, source in found.items() if source is not None}
 
 
 def _elsewhere(config: AppConfig) -> dict[str, Source]:

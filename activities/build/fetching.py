@@ -1,6 +1,7 @@
 """Fetches what a config names elsewhere: first what it is now, then its content."""
 
 import asyncio
+import shutil
 from collections import defaultdict
 from collections.abc import Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from apps.addresses import (
 )
 from apps.config import FetchedSource, Source
 from apps.fetched import Fetched, NotFetched, RemoteText, Tree, Wanted, commit_shown
+from apps.module_reach import lowest, reach, within
 from apps.spelling import did_you_mean
 from artifacts.names import digest_of
 from contracts.errors import EngineFailed, Unreachable
@@ -42,10 +44,15 @@ class Place:
     """As git names it; empty for a commit."""
 
     @property
+    def repository(self) -> str:
+        """What the names of its files begin with in messages."""
+        repository = shown(self.url).removeprefix("https://github.com/").removesuffix(".git")
+        return f"{repository}@{commit_shown(self.commit)}:"
+
+    @property
     def name(self) -> str:
         """As messages call it."""
-        repository = shown(self.url).removeprefix("https://github.com/").removesuffix(".git")
-        return f"{repository}@{commit_shown(self.commit)}:{self.path}"
+        return f"{self.repository}{self.path}"
 
 
 @dataclass
@@ -57,6 +64,11 @@ class Resolved:
     contents: dict[str, bytes] = field(default_factory=dict)
     """Of what lies on the web: there, what it is can only be told by its content."""
     refused: dict[Source | str, NotFetched] = field(default_factory=dict)
+
+    @property
+    def modules(self) -> frozenset[Source | str]:
+        """The folders that are Terraform modules, which may reach out of them."""
+        return frozenset(one.what for one in self.wanted if one.is_module)
 
     @property
     def key(self) -> Hashable:
@@ -72,6 +84,13 @@ class Brought:
     fetched: Fetched
     sources: list[FetchedSource]
     """What a release records of it."""
+
+    def tree(self, source: Source) -> Tree:
+        """What was fetched of a source of a config that is right."""
+        tree = self.fetched.trees[source]
+        if not isinstance(tree, Tree):
+            raise AssertionError("the config is right, so all of its repositories were fetched")
+        return tree
 
 
 class Fetcher:
@@ -159,9 +178,9 @@ class Fetcher:
             try:
                 await mirror.bring(place.commit, place.full_ref)
                 if isinstance(what, Source):
-                    destination = folder / digest_of(repr(what).encode()).removeprefix("sha256:")
-                    await mirror.export(place.commit, place.path, destination)
-                    found.trees[what] = Tree(destination, place.name)
+                    top = folder / digest_of(repr(what).encode()).removeprefix("sha256:")
+                    await _export(mirror, place, top, is_module=what in found.resolved.modules)
+                    found.trees[what] = Tree(top, place.path, place.repository)
                 else:
                     content = await mirror.text(place.commit, place.path, MAX_TEXT_BYTES)
                     found.contents[what] = content
@@ -171,6 +190,24 @@ class Fetcher:
                 if is_last:
                     raise EngineFailed(f"{place.name} cannot be read: {error}") from None
                 await mirror.discard()
+
+
+async def _export(mirror: Mirror, place: Place, top: Path, *, is_module: bool) -> None:
+    """Write a folder to its place below `top`, and of a module's repository what it reaches."""
+    written, needed = place.path, {place.path}
+    while True:
+        inner = {one.removeprefix(written).lstrip("/") for one in needed if within(one, written)}
+        await mirror.export(place.commit, written, top / written, inner)
+        if not is_module:
+            return
+        reached = await asyncio.to_thread(reach, top, place.path)
+        new = {one for one in reached.folders if not any(within(one, known) for known in needed)}
+        if not new:
+            return
+        # Now that more is known of what it reaches, it may reach further still.
+        needed |= new
+        written = lowest(needed)
+        await asyncio.to_thread(shutil.rmtree, top)
 
 
 @dataclass

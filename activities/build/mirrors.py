@@ -20,6 +20,7 @@ from activities.build.git_failures import Meaning, meaning
 from activities.build.trees import Entry, parse_tree, size_problem, write_files
 from activities.operations.locks import hold
 from apps.addresses import is_commit, shown
+from apps.module_reach import within
 from apps.spelling import did_you_mean
 from artifacts.files import make_private_folder
 from contracts.errors import CredentialsRefused, EngineFailed, Unreachable
@@ -122,8 +123,17 @@ class Mirror:
                 # It may be what is kept here that is damaged.
                 await self.discard()
 
-    async def export(self, commit: str, directory: str, destination: Path) -> None:
+    async def export(
+        self, commit: str, directory: str, destination: Path, needed: Collection[str] = ("",)
+    ) -> None:
         """Write the files of a folder of a commit that was brought.
+
+        Args:
+            commit: Its full id.
+            directory: The folder, from the top of the repository.
+            destination: Where to.
+            needed: The folders, within it, that are asked for. What else it holds is written, too,
+                where it can be: what cannot be packed is left out.
 
         Raises:
             SourceRefused: there is no such folder, or something in it cannot be packed.
@@ -131,7 +141,8 @@ class Mirror:
         tree = f"{commit}:{directory}"
         if not await self._is_folder(tree):
             raise SourceRefused("directory", await self._no_folder(commit, directory))
-        entries = parse_tree(await self._read("ls-tree", "-r", "-z", "-l", tree))
+        listed = parse_tree(await self._read("ls-tree", "-r", "-z", "-l", tree))
+        entries = [one for one in listed if not one.problem or _is_needed(one.path, needed)]
         await self._write(entries, destination)
 
     async def text(self, commit: str, path: str, limit_bytes: int) -> bytes:
@@ -247,6 +258,10 @@ class Mirror:
         except GitFailed:
             return False
         return True
+
+
+def _is_needed(path: str, folders: Collection[str]) -> bool:
+    return any(within(path, folder) for folder in folders)
 
 
 def _failure(url: str, error: GitFailed | TooLarge) -> Exception:

@@ -7,14 +7,19 @@ from typing import TypeVar
 
 from temporalio import activity
 
-from activities.build.fetched_parts import FetchedParts, Fetching
+from activities.build.fetched_parts import (
+    FetchedParts,
+    Fetching,
+    push_module,
+    sources_of_steps,
+)
 from activities.build.newest import Newest
 from activities.build.sources import Sources
 from activities.heartbeats import heartbeating
 from activities.releases.failures import told
 from activities.releases.graph import release_graph
 from activities.releases.reading import CONFIG_LIMIT_BYTES, read_config
-from apps.config import AppConfig
+from apps.config import AppConfig, Source
 from apps.frozen import freeze
 from apps.loader import LoadedApp
 from apps.parts import SANDBOX, part_named, part_shown
@@ -22,13 +27,12 @@ from apps.release import (
     CONFIG_ARTIFACT_TYPE,
     CONFIG_MEDIA_TYPE,
     INDEX_MEDIA_TYPE,
-    MODULE_ARTIFACT_TYPE,
     Descriptor,
     ReleaseIndex,
 )
 from artifacts.manifests import canonical_json
 from artifacts.names import digest_of
-from artifacts.packages import push_artifact, push_package
+from artifacts.packages import push_artifact, push_tree
 from artifacts.registry import Registry
 from contracts import builds
 from contracts.builds import (
@@ -107,13 +111,15 @@ class BuildActivities:
                 CONFIG_MEDIA_TYPE,
                 frozen,
             )
-            packed = self._known_parts(request, manifest, _parts(config), fetched.artifacts)
+            steps = self._steps(request, config, fetched.steps)
+            packed = self._known_parts(request, manifest, _parts(config), fetched.artifacts, steps)
         return CheckedSource(
             config=_blob(manifest),
             components=[component.name for component in config.components],
             sandbox=config.sandbox is not None,
             warnings=[str(problem) for problem in (*loaded.warnings, *loaded.notes)],
             packed={part: _blob(artifact) for part, artifact in packed.items()},
+            steps={name: _blob(artifact) for name, artifact in steps.items()},
             fetched=[FetchedSource(**one.model_dump()) for one in config.fetched],
         )
 
@@ -123,12 +129,7 @@ class BuildActivities:
         with told(what, f"{what} could not be pushed"):
             manifest, reused = self._known(request), True
             if manifest is None:
-                manifest, reused = push_package(
-                    self._registry,
-                    app_repository(request.app),
-                    MODULE_ARTIFACT_TYPE,
-                    self._archive(request, part),
-                )
+                manifest, reused = self._packed_module(request, part)
                 self._packed.keep(request, manifest)
         return PackedComponent(component=request.component, artifact=_blob(manifest), reused=reused)
 
@@ -138,6 +139,7 @@ class BuildActivities:
         config: Descriptor,
         parts: list[str],
         fetched: Mapping[str, Descriptor],
+        steps: Mapping[str, Descriptor],
     ) -> dict[str, Descriptor]:
         """The parts whose artifacts are there: those that were fetched, and those remembered."""
         asked = {
@@ -149,7 +151,7 @@ class BuildActivities:
         all_found = {part: artifact for part, artifact in found.items() if artifact is not None}
         if len(all_found) == len(parts):
             # Where the release is, its parts are: that is one question instead of one for each.
-            release = digest_of(_index(request.app, config, all_found))
+            release = digest_of(_index(request.app, config, all_found, steps))
             if self._registry.has_manifest(app_repository(request.app), release):
                 return all_found
         still_there = {part: self._known(one) for part, one in asked.items()}
@@ -166,16 +168,29 @@ class BuildActivities:
             return found
         return None
 
-    def _archive(self, request: PackComponent, part: str) -> bytes:
-        module = self._sources.loaded(request.source).config.module(request.component)
+    def _steps(
+        self, request: CheckSource, config: AppConfig, fetched: Mapping[str, Descriptor]
+    ) -> dict[str, Descriptor]:
+        """What steps of actions run in: what was fetched, and what lies in the config itself."""
+        found = dict(fetched)
+        for name, source in sources_of_steps(config).items():
+            if source.is_local:
+                archive = self._sources.pack(request.source, _within(f"step {name}", source))
+                found[name], _ = push_tree(self._registry, app_repository(request.app), archive, "")
+        return found
+
+    def _packed_module(self, request: PackComponent, part: str) -> tuple[Descriptor, bool]:
+        loaded = self._sources.loaded(request.source)
+        module = loaded.config.module(request.component)
         if module is None:
             raise BadInput(f"source {request.source} has no {part}")
         if not module.source.is_local:
             raise BadInput(f"{part} lies elsewhere, and is fetched and packed by build.check")
-        directory = PurePosixPath(module.source.directory)
-        if directory.is_absolute() or ".." in directory.parts:
-            raise BadConfig(f"{part}: {directory} is not within the config folder")
-        return self._sources.pack(request.source, directory)
+        directory = _within(part, module.source)
+        root = PurePosixPath(loaded.roots.get(module.source.place, directory))
+        archive = self._sources.pack(request.source, root)
+        repository = app_repository(request.app)
+        return push_module(self._registry, repository, archive, str(directory), str(root))
 
     def _assemble(self, request: AssembleRelease) -> AssembledRelease:
         repository = app_repository(request.app)
@@ -183,21 +198,31 @@ class BuildActivities:
         artifacts = {name: _descriptor(blob) for name, blob in request.components.items()}
         if request.sandbox:
             artifacts[SANDBOX] = _descriptor(request.sandbox)
-        data = _index(request.app, _descriptor(request.config), artifacts)
+        steps = {name: _descriptor(blob) for name, blob in request.steps.items()}
+        data = _index(request.app, _descriptor(request.config), artifacts, steps)
         digest = digest_of(data)
         with told(what, f"{what}: its config {request.config.digest} is not there; build it again"):
             reused = self._registry.has_manifest(repository, digest)
             if not reused:
-                self._refuse_other_parts(request, set(artifacts))
+                self._refuse_other_parts(request, set(artifacts), set(steps))
                 self._registry.push_manifest(repository, data, INDEX_MEDIA_TYPE)
         return AssembledRelease(release=digest, reused=reused)
 
-    def _refuse_other_parts(self, request: AssembleRelease, given: set[str]) -> None:
-        expected = set(_parts(read_config(self._registry, request.app, request.config.digest)))
+    def _refuse_other_parts(
+        self, request: AssembleRelease, given: set[str], steps: set[str]
+    ) -> None:
+        config = read_config(self._registry, request.app, request.config.digest)
+        expected, expected_steps = set(_parts(config)), set(sources_of_steps(config))
         if expected != given:
             raise BadInput(
                 f"the config of app {request.app} has the parts {_shown(expected)}, and the "
                 f"release was to be assembled of {_shown(given)}"
+            )
+        if expected_steps != steps:
+            raise BadInput(
+                f"the config of app {request.app} has steps that run in repositories "
+                f"({sorted(expected_steps)}), and the release was to be assembled of those of "
+                f"{sorted(steps)}"
             )
 
 
@@ -213,12 +238,29 @@ async def _in_thread(work: Callable[[], R], doing: str) -> R:
         return await asyncio.to_thread(work)
 
 
-def _index(app: str, config: Descriptor, artifacts: Mapping[str, Descriptor]) -> bytes:
-    """The manifest of the release that is made of these, by the parts' names."""
+def _within(what: str, source: Source) -> PurePosixPath:
+    directory = PurePosixPath(source.directory)
+    if directory.is_absolute() or ".." in directory.parts:
+        raise BadConfig(f"{what}: {directory} is not within the config folder")
+    return directory
+
+
+def _index(
+    app: str,
+    config: Descriptor,
+    artifacts: Mapping[str, Descriptor],
+    steps: Mapping[str, Descriptor],
+) -> bytes:
+    """The manifest of the release that is made of these, by the names of parts and steps."""
     digests = {part: artifact.digest for part, artifact in artifacts.items()}
-    sandbox = digests.pop(SANDBOX, None)
-    index = ReleaseIndex(app=app, config=config.digest, components=digests, sandbox=sandbox)
-    return canonical_json(index.to_index([config, *artifacts.values()]))
+    index = ReleaseIndex(
+        app=app,
+        config=config.digest,
+        sandbox=digests.pop(SANDBOX, None),
+        components=digests,
+        steps={name: artifact.digest for name, artifact in steps.items()},
+    )
+    return canonical_json(index.to_index([config, *artifacts.values(), *steps.values()]))
 
 
 def _parts(config: AppConfig) -> list[str]:

@@ -77,7 +77,8 @@ async def _require_rest(workplace: Workplace) -> None:
 def _drop_folders(workplace: Workplace) -> None:
     """What tools left on this machine, secrets among it, and the releases that were fetched."""
     work = workplace.work_folder(SANDBOX).parent
-    kept = [state.parent for state in work.glob(f"*/{ERRORED_STATE}")]
+    states = work.rglob(ERRORED_STATE)
+    kept = {work / state.relative_to(work).parts[0] for state in states}
     for folder in kept:
         _log.warning("%s stays: it holds a state that Terraform could not write", folder)
     for path in _within(work):

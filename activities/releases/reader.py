@@ -2,23 +2,43 @@
 
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from activities.releases.failures import told
 from activities.releases.reading import not_of_app, read_config, read_index
 from apps.config import AppConfig
-from apps.parts import SANDBOX, part_named
-from apps.release import MODULE_ARTIFACT_TYPE, MODULE_MEDIA_TYPE, ReleaseIndex
+from apps.parts import SANDBOX, part_named, step_name
+from apps.release import ReleaseIndex
 from artifacts.archive import unpack
 from artifacts.cache import ArtifactCache
 from artifacts.files import make_private_folder, sync_folder, write_atomically
-from artifacts.packages import only_layer
+from artifacts.packages import package
 from artifacts.registry import Registry
 from contracts.builds import app_repository
-from contracts.errors import EngineFailed, NotThere
+from contracts.errors import BadInput, EngineFailed, NotThere
 
 ERRORED_STATE = "errored.tfstate"
 """Where Terraform leaves a state that it could not write: the only copy of it."""
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """An artifact's files on this machine."""
+
+    artifact: str
+    """Its digest."""
+    folder: Path
+    """Where work is done: what was unpacked, or a folder of it."""
+
+
+def unpacked_at(destination: Path) -> Unpacked | None:
+    """What was unpacked there, if anything was, and as a whole."""
+    marker = _marker(destination)
+    if not destination.is_dir() or not marker.is_file():
+        return None
+    digest, _, directory = marker.read_text().partition(" ")
+    return Unpacked(digest, destination / directory)
 
 
 class ReleaseReader:
@@ -63,8 +83,8 @@ class ReleaseReader:
             )
         return index.components[component]
 
-    def unpack_module(self, app: str, release: str, component: str, destination: Path) -> str:
-        """Make `destination` the module of a component or of the sandbox; return its digest.
+    def unpack_module(self, app: str, release: str, component: str, destination: Path) -> Unpacked:
+        """Make `destination` what a component or the sandbox is made from.
 
         A folder that was made from the same artifact stays as it is, with what a tool has added to
         it; any other is replaced as a whole. At no time is it half of a module. Only one caller at
@@ -74,31 +94,50 @@ class ReleaseReader:
             EngineFailed: the folder to be replaced holds a state that is nowhere else.
         """
         digest = self.artifact(app, release, component)
-        marker = destination.with_name(f".{destination.name}.artifact")
-        if destination.is_dir() and marker.is_file() and marker.read_text() == digest:
-            return digest
         what = f"{part_named(component)} of {_named(app, release)}"
-        with told(what, f"{what} is not in the registry: build the release again"):
-            archive = self._archive(app, digest)
-            _require_nothing_left(destination)
-            _replace(destination, marker, archive)
-        write_atomically(marker, digest.encode())
-        return digest
+        return self._unpack(app, digest, destination, what)
 
-    def _archive(self, app: str, digest: str) -> Path:
+    def unpack_step(
+        self, app: str, release: str, action: str, index: int, destination: Path
+    ) -> Unpacked:
+        """Make `destination` the files that a step of an action runs in; as `unpack_module`."""
+        name, what = step_name(action, index), f"step {index} of action {action}"
+        digest = self.index(app, release).steps.get(name)
+        if digest is None:
+            raise NotThere(
+                f"{_named(app, release)} does not hold the repository of {what}: an older version "
+                "built it; build the release again"
+            )
+        return self._unpack(app, digest, destination, f"{what} of {_named(app, release)}")
+
+    def _unpack(self, app: str, digest: str, destination: Path, what: str) -> Unpacked:
+        known = unpacked_at(destination)
+        if known is not None and known.artifact == digest:
+            return known
         repository = app_repository(app)
-        manifest = self._cache.get_manifest(repository, digest)
-        layer = only_layer(manifest, MODULE_ARTIFACT_TYPE, MODULE_MEDIA_TYPE)
-        return self._cache.blob_file(repository, layer.digest)
+        with told(what, f"{what} is not in the registry: build the release again"):
+            found = package(self._cache.get_manifest(repository, digest))
+            archive = self._cache.blob_file(repository, found.layer.digest)
+            _require_nothing_left(destination)
+            _replace(destination, _marker(destination), archive)
+        new = Unpacked(digest, destination / found.directory)
+        if not new.folder.is_dir():
+            raise BadInput(f"{what} cannot be used: it has no folder {found.directory}")
+        write_atomically(_marker(destination), f"{digest} {found.directory}".encode())
+        return new
 
 
 def _named(app: str, release: str) -> str:
     return f"release {release} of app {app}"
 
 
+def _marker(destination: Path) -> Path:
+    return destination.with_name(f".{destination.name}.artifact")
+
+
 def _require_nothing_left(destination: Path) -> None:
-    left = destination / ERRORED_STATE
-    if left.exists():
+    left = next(destination.rglob(ERRORED_STATE), None)
+    if left is not None:
         raise EngineFailed(
             f"{left} is a state that Terraform could not write to its place. The folder is not "
             "replaced while it holds that; put the state in its place, or remove the file."

@@ -92,7 +92,7 @@ class TerraformActivities:
     async def _apply(self, input: ApplyInput, operation: Operation, say: Say) -> Applied:
         approved = await asyncio.to_thread(load_plan, self._workplace.store, input.plan_key)
         found = await operation.attach()
-        folder = self._workplace.work_folder(input.component)
+        folder = self._workplace.module_folder(input.component)
         await asyncio.to_thread(note_unsaved, folder, found)
         job = await open_job(self._workplace, input, operation, say, plan_key=input.plan_key)
         job.secrets.learn_plan(approved.changes)
@@ -142,7 +142,7 @@ async def _settle(job: Job, applied: ToolEnd | None) -> tuple[int, Outputs]:
         # It takes all that is there of the part with it.
         await job.state_is_free()
         revision = await record_gone(job.workplace, job.input.component)
-        await asyncio.to_thread(shutil.rmtree, job.space.folder, ignore_errors=True)
+        await asyncio.to_thread(shutil.rmtree, job.space.root, ignore_errors=True)
         return revision, Outputs()
     # Its outputs are gone where an attempt before this one has recorded them.
     if applied is None or not (applied.folder / commands.OUTPUTS).exists():

@@ -130,7 +130,7 @@ async def open_job(
         LockHeld: that state waits for somebody else's lock.
     """
     tool = await asyncio.to_thread(find_terraform)
-    store, folder = workplace.store, workplace.work_folder(input.component)
+    store, folder = workplace.store, workplace.module_folder(input.component)
     machine = workplace.operations.machine
     locks = StateLocks.of(store, input.component, folder, machine, workplace.data)
     await _take_errored(StateFile(store, input.component), folder, locks, say)

@@ -33,6 +33,9 @@ class Workspace:
     """A working folder that is ready for `terraform init`."""
 
     folder: Path
+    """Of the module."""
+    root: Path
+    """Of all that was unpacked for it: the same, unless the module reaches out of its folder."""
     part: str
     """The component, or the sandbox."""
     module: TerraformModule
@@ -87,15 +90,17 @@ def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
     if module is None:
         what = "sandbox" if part == SANDBOX else f"component {part!r}"
         raise NotThere(f"The release {input.release} has no {what}.")
-    folder = workplace.work_folder(part)
+    root = workplace.work_folder(part)
     backend = Backend.of(workplace.store, part)
     state = StateFile(workplace.store, part)
-    artifact = workplace.releases.unpack_module(input.app, input.release, part, folder)
+    unpacked = workplace.releases.unpack_module(input.app, input.release, part, root)
+    folder, artifact = unpacked.folder, unpacked.artifact
     identify(artifact=artifact)
     values = _render(workplace, config, module, input)
     backend.write(folder)
     return Workspace(
         folder=folder,
+        root=root,
         part=part,
         module=module,
         environment={

@@ -6,6 +6,7 @@ from apps.checks.module_places import Modules
 from apps.checks.modules import check_modules
 from apps.checks.names import check_names
 from apps.checks.rules import told_of
+from apps.checks.steps import check_steps
 from apps.checks.templates import check_templates
 from apps.config import AppConfig, Component, KubernetesContext
 from apps.config.components import ComponentFields
@@ -30,6 +31,7 @@ def check_entities(
             else:
                 findings.error(located.file, seen.key, seen.message, within=seen.within)
     check_names(entities, findings)
+    check_steps(entities, modules, findings)
     declared = check_modules(entities, modules, findings)
     if check_templates(entities, declared, reads_of, findings):
         _check_circles(entities, reads_of, findings)

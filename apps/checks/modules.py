@@ -1,14 +1,13 @@
 """Terraform modules: what they declare, against what the config gives them."""
 
-from apps.addresses import checked_directory
 from apps.checks.module_places import Declared, Modules, source_key
 from apps.config.metadata import Runner
 from apps.config.sources import Source
 from apps.config.terraform import TerraformModule
 from apps.entities import Entities, Located
 from apps.fetched import NotFetched, Tree
-from apps.files import resolve
 from apps.findings import Findings
+from apps.module_reach import Reach, reach
 from apps.spelling import did_you_mean
 from apps.terraform_modules import DeclaredModule, ModuleError, read_module
 from apps.terraform_versions import is_too_old, requirement_problem
@@ -26,10 +25,10 @@ def check_modules(entities: Entities, modules: Modules, findings: Findings) -> D
     for part in entities.of(TerraformModule):
         found = modules.find(part.model.source) if part.model.has_source else None
         if isinstance(found, NotFetched):
-            findings.error(part.file, part.key(source_key(part), found.key), found.message)
+            findings.error(part.file, part.key(source_key(part.model), found.key), found.message)
         elif found is not None:
             known.append((part, found))
-    declared = _read_modules(known, findings)
+    declared = _read_modules(known, modules, findings)
     runner = entities.one(Runner)
     for part, tree in known:
         module = declared.get(part.model.source.place)
@@ -42,7 +41,7 @@ def check_modules(entities: Entities, modules: Modules, findings: Findings) -> D
 
 
 def _read_modules(
-    parts: list[tuple[Located[TerraformModule], Tree]], findings: Findings
+    parts: list[tuple[Located[TerraformModule], Tree]], modules: Modules, findings: Findings
 ) -> dict[Source, DeclaredModule]:
     """The module of each place; those that cannot be read are told once and left out."""
     found: dict[Source, DeclaredModule] = {}
@@ -53,33 +52,38 @@ def _read_modules(
         except ModuleError as error:
             if error.file == ".":
                 message = f"`{tree.name}` {error.message}"
-                findings.error(part.file, part.key(source_key(part), "directory"), message)
+                findings.error(part.file, part.key(source_key(part.model), "directory"), message)
             else:
                 findings.error(tree.file(error.file), "", error.message, error.line)
             continue
         found[place] = module
-        _check_module(place, tree, module, findings)
+        _check_module(tree, module, findings)
+        reached = reach(tree.top, tree.directory)
+        _check_reach(tree, reached, findings)
+        if reached.root != tree.directory:
+            modules.roots[place] = reached.root
     return found
 
 
-def _check_module(place: Source, tree: Tree, module: DeclaredModule, findings: Findings) -> None:
-    directory = place.directory if place.is_local else checked_directory(place.directory)
+def _check_module(tree: Tree, module: DeclaredModule, findings: Findings) -> None:
     if module.cloud_block is not None:
         findings.error(
             tree.file(module.cloud_block), "terraform.cloud",
             "a `cloud` block is not supported: the state lies in the install's own store; remove "
             "the block",
         )  # fmt: skip
-    for name, source in module.module_sources.items():
-        if not source.startswith(("./", "../")):
-            continue
-        path = resolve(directory, source)
-        if path is None or (directory and not f"{path}/".startswith(f"{directory}/")):
-            findings.error(
-                tree.name, f"module.{name}.source",
-                f"`{source}` leads out of `{tree.name}`, and a release holds that folder alone; "
-                "move the module into it",
-            )  # fmt: skip
+
+
+def _check_reach(tree: Tree, reached: Reach, findings: Findings) -> None:
+    whole = f"`{tree.repository.removesuffix(':')}`" if tree.repository else "the config's folder"
+    for one in reached.leads_out:
+        why = f"leads out of {whole}" if one.is_outside else "is not there"
+        findings.error(
+            f"{tree.repository}{one.file}",
+            "",
+            f"the module's source `{one.source}` {why}",
+            one.line,
+        )
 
 
 def _check_variables(
@@ -120,4 +124,4 @@ def _check_cloud(
     if others and cloud not in others.values():
         needed = ", ".join(f"`{name}`" for name in others)
         message = f"the module needs the provider {needed}, and the runner is on {cloud}"
-        findings.warning(part.file, part.key(source_key(part), "directory"), message)
+        findings.warning(part.file, part.key(source_key(part.model), "directory"), message)

@@ -131,7 +131,7 @@ def changed(old: str, new: str) -> tuple[str, str, str]:
         (changed("modules/db", "../db"), "must be a folder within the config's folder"),
         (changed("modules/db", "modules/../modules/db"), "must be a folder within"),
         (changed("modules/db", "/etc"), "must be a folder within the config's folder"),
-        (changed("modules/db", "."), "is no folder of the config"),
+        (changed("modules/db", "."), "has no *.tf or *.tf.json file"),
         (changed('zone = "z"', "zone = 2020-01-01"), "vars.zone: must be a string, number, bool"),
         (changed('zone = "z"', "zone = nan"), "vars.zone"),
         (changed('zone = "z"', 'zone = "z", sice = 1'), "no variable `sice`; did you mean `size`?"),
@@ -270,7 +270,9 @@ def test_modules_that_cannot_be_deployed(app: App) -> None:
     app.write("modules/db/main.tf", MODULE + "terraform {\n  cloud {}\n}\n")
     assert "modules/db/main.tf: terraform.cloud: a `cloud` block is not supp" in app.only_error()
     app.write("modules/db/main.tf", MODULE + 'module "m" {\n  source = "../m"\n}\n')
-    assert "modules/db: module.m.source: `../m` leads out of `modules/db`" in app.only_error()
+    assert "modules/db/main.tf: the module's source `../m` is not there" in app.only_error()
+    app.write("modules/db/main.tf", MODULE + 'module "m" {\n  source = "../../../m"\n}\n')
+    assert "`../../../m` leads out of the config's folder" in app.only_error()
     app.write("modules/db/main.tf", MODULE + "output = = 1\n")
     assert "modules/db/main.tf:8: error: is not valid HCL" in str(app.problems()[0])
     (app.root / "modules/db/main.tf").rename(app.root / "modules/db/readme")

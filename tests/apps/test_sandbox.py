@@ -70,7 +70,10 @@ def test_each_mistake_is_told(app: App, old: str, new: str, message: str) -> Non
     ("extra", "message"),
     [
         ("terraform {\n  cloud {}\n}\n", "modules/ground/main.tf: terraform.cloud: a `cloud`"),
-        ('module "m" {\n  source = "../db"\n}\n', "module.m.source: `../db` leads out of"),
+        (
+            'module "m" {\n  source = "../dbb"\n}\n',
+            "modules/ground/main.tf: the module's source `../dbb` is not",
+        ),
         ("output = = 1\n", "modules/ground/main.tf: is not valid HCL"),
     ],
 )

@@ -28,6 +28,20 @@ resource "terraform_data" "api" {
 }
 output "url" { value = terraform_data.api.output }
 """
+REGION = """
+module "names" { source = "../names" }
+variable "region" { type = string }
+resource "terraform_data" "region" {
+  input = "${module.names.prefix}${var.region}${file("${path.module}/../../files/suffix")}"
+}
+output "name" { value = terraform_data.region.output }
+"""
+NAMES = 'output "prefix" { value = "r-" }\n'
+TELL = """#!/bin/sh
+. ./lib.sh
+echo "in=$(basename "$PWD")" >> "$NUON_ACTIONS_OUTPUT_FILEPATH"
+tell "$NAME" "$1"
+"""
 
 
 def write_config(folder: Path, owner: str) -> Path:
@@ -66,6 +80,17 @@ def write_config(folder: Path, owner: str) -> Path:
             f'"git::https://github.com/{apps}.git//simple/src/actions/look.sh?ref=main"\n'
             '[steps.env_vars]\nURL = "{{ .nuon.components.api.outputs.url }}"\n'
         ),
+        "components/2-region.toml": (
+            'name = "region"\ntype = "terraform_module"\nterraform_version = "1.5.0"\n'
+            + SOURCE.format(repo=apps, directory="simple/modules/region")
+            + '[vars]\nregion = "{{ .nuon.inputs.inputs.region }}"\n'
+        ),
+        "actions/tell.toml": (
+            'name = "tell"\n[[triggers]]\ntype = "manual"\n[[steps]]\nname = "tell"\n'
+            'command = "./tell.sh {{ .nuon.install.id }}"\n[steps.public_repo]\n'
+            f'repo = "{apps}"\ndirectory = "simple/src/actions/tell"\nbranch = "main"\n'
+            '[steps.env_vars]\nNAME = "{{ .nuon.components.region.outputs.name }}"\n'
+        ),
     }
     for name, text in files.items():
         path = folder / name
@@ -92,6 +117,13 @@ def test_a_config_like_public_ones_is_built_unedited_and_deployed(
             "simple/src/actions/look.sh": '#!/bin/sh\necho "url=$URL" >> '
             "$NUON_ACTIONS_OUTPUT_FILEPATH\n",
             "another/main.tf": "# not ours\n",
+            "simple/modules/region/main.tf": REGION,
+            "simple/modules/names/main.tf": NAMES,
+            "simple/files/suffix": "-x",
+            "simple/src/actions/tell/tell.sh": TELL,
+            "simple/src/actions/tell/lib.sh": (
+                'tell() { echo "told=$1 $2" >> "$NUON_ACTIONS_OUTPUT_FILEPATH"; }\n'
+            ),
         },
     )
     config = write_config(tmp_path / "simple", owner)
@@ -110,9 +142,14 @@ def test_a_config_like_public_ones_is_built_unedited_and_deployed(
     site.approve_all(provision, 1)
     site.completed(provision)
     run = site.deploy(release)
-    site.approve_all(run, 2)
-    assert site.outcomes(run) == {"network": "applied", "api": "applied"}
+    site.approve_all(run, 3)
+    assert site.outcomes(run) == {"network": "applied", "api": "applied", "region": "applied"}
     [step] = site.completed(site.act("look"))["steps"]
     assert step["outputs"]["values"]["url"] == (
         f"https://vpc-us-west-2/{site.install}/us-west-2-a\n".strip()
     )
+    [step] = site.completed(site.act("tell"))["steps"]
+    assert step["outputs"]["values"] == {
+        "in": "repository",
+        "told": f"r-us-west-2-x {site.install}",
+    }

@@ -118,6 +118,21 @@ async def test_two_runs_that_take_turns_keep_what_is_theirs(tmp_path: Path) -> N
     assert published.status == "done"
 
 
+async def test_commands_and_contents_are_rendered(tmp_path: Path) -> None:
+    site = Site(
+        tmp_path,
+        step("first", f"echo a={{{{ .nuon.install.id }}}} >> {OUT}"),
+        {"name": "second", "inline_contents": f"#!/bin/sh\necho b='{SEEN}' >> {OUT}\n"},
+        step("third", f"echo 'c={{{{ left as it is }}}}' >> {OUT}"),
+    )
+    for number in range(3):
+        await site.step(number)
+    steps: dict[str, object] = {
+        "first": {"a": "acme"}, "second": {"b": "acme"}, "third": {"c": "{{ left as it is }}"},
+    }  # fmt: skip
+    assert site.outputs()["steps"] == steps
+
+
 async def test_a_failure_publishes_what_the_run_has_left(tmp_path: Path) -> None:
     site = Site(tmp_path, step("good", f"echo a=1 >> {OUT}"), step("bad", f"echo no >> {OUT}"))
     await site.step(0)

@@ -9,10 +9,19 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.build.release import BuildActivities
+from activities.releases.reader import ERRORED_STATE, ReleaseReader, unpacked_at
 from activities.releases.reading import read_config
-from apps.release import ReleaseIndex
-from artifacts.manifests import parse_object
-from contracts.errors import BadConfig, CredentialsRefused, ToolMissing, Unreachable
+from apps.release import TREE_ARTIFACT_TYPE, ReleaseIndex
+from artifacts.manifests import parse_manifest, parse_object
+from contracts.errors import (
+    BadConfig,
+    CredentialsRefused,
+    EngineFailed,
+    NotThere,
+    PolicyDenied,
+    ToolMissing,
+    Unreachable,
+)
 from tests.activities.build.vendor import MODULE, Vendor, component
 from tests.git_repositories import git
 
@@ -109,7 +118,7 @@ async def test_what_is_wrong_in_a_repository_is_told_with_commit_and_line(vendor
         {
             "net/main.tf": 'terraform {\n  required_version = ">= 2.0"\n}\n' + MODULE,
             "bad/main.tf": 'variable "region" {\n  type = [\n}\n',
-            "out/main.tf": MODULE + 'module "x" {\n  source = "../net"\n}\n',
+            "out/main.tf": MODULE + 'module "x" {\n  source = "../../net"\n}\n',
         },
     )
     vendor.write(
@@ -130,7 +139,7 @@ async def test_what_is_wrong_in_a_repository_is_told_with_commit_and_line(vendor
         f"components/net.toml:3: error: terraform_version: `1.11.0` contradicts required_version "
         f"`>= 2.0` in {at}:net/main.tf",
         f"components/net.toml:10: error: vars.zone: the module in `{at}:net` declares no variable",
-        f"{at}:out: error: module.x.source: `../net` leads out of",
+        f"{at}:out/main.tf:8: error: the module's source `../../net` leads out of `{at}`",
         "components/last.toml:9: error: vars.region: ",
     ):
         assert line in message, f"{line}\n---\n{message}"
@@ -266,3 +275,120 @@ async def test_a_damaged_or_interrupted_mirror_is_mended(vendor: Vendor) -> None
     vendor.activities = BuildActivities(vendor.registry, vendor.data)
     third, _, _ = await vendor.build()
     assert third == second
+
+
+SIBLING = 'module "x" {\n  source = "../../shared/names"\n}\n'
+SHARED = 'output "tag" {\n  value = file("${path.module}/../files/tag")\n}\n'
+
+
+async def test_a_module_that_calls_a_sibling_is_packed_with_it(
+    vendor: Vendor, tmp_path: Path
+) -> None:
+    files: dict[str, str | bytes | Path] = {
+        "tf/aws/net/main.tf": MODULE + SIBLING,
+        "tf/shared/names/main.tf": SHARED,
+        "tf/shared/files/tag": "v1",
+        "tf/aws/link": Path("net"),
+        "docs/x.md": "# no\n",
+    }
+    vendor.repositories.commit("vendor/modules", files)
+    vendor.write("components/net.toml", component("net", "vendor/modules", "tf/aws/net"))
+    checked, release, _ = await vendor.build()
+    artifact = checked.packed["net"]
+    # What beside them cannot be packed, and is not asked for, is left out.
+    assert sorted(vendor.packed(artifact.digest)) == [
+        "aws/net/main.tf", "shared/files/tag", "shared/names/main.tf",
+    ]  # fmt: skip
+    # A worker that knows no such artifact would work in the wrong folder: it must refuse it.
+    assert artifact.artifact_type == TREE_ARTIFACT_TYPE
+
+    vendor.activities = BuildActivities(vendor.registry, vendor.data / "other")
+    assert (await vendor.build())[1] == release
+    vendor.repositories.commit("vendor/modules", {"docs/x.md": "# more\n"})
+    assert (await vendor.build())[0].packed == checked.packed
+
+    reader = ReleaseReader(vendor.registry, tmp_path / "cache")
+    work = tmp_path / "work/net"
+    unpacked = reader.unpack_module("shop", release, "net", work)
+    assert unpacked.folder == work / "aws/net"
+    assert unpacked_at(work) == unpacked
+    assert (unpacked.folder / "../../shared/files/tag").read_text() == "v1"
+    (unpacked.folder / ERRORED_STATE).write_text("{}")
+    vendor.repositories.commit("vendor/modules", {"tf/shared/files/tag": "v2"})
+    _, changed, _ = await vendor.build()
+    with pytest.raises(EngineFailed, match="a state that Terraform could not write"):
+        reader.unpack_module("shop", changed, "net", work)
+    (unpacked.folder / ERRORED_STATE).unlink()
+    reader.unpack_module("shop", changed, "net", work)
+    assert (unpacked.folder / "../../shared/files/tag").read_text() == "v2"
+
+
+async def test_a_link_in_what_a_module_reaches_is_refused(vendor: Vendor) -> None:
+    vendor.repositories.commit(
+        "vendor/modules",
+        {
+            "tf/aws/net/main.tf": MODULE + SIBLING,
+            "tf/shared/names/main.tf": MODULE,
+            "tf/shared/names/link.tf": Path("main.tf"),
+        },
+    )
+    vendor.write("components/net.toml", component("net", "vendor/modules", "tf/aws/net"))
+    assert "shared/names/link.tf is a link" in await vendor.refused(BadConfig)
+
+
+ACTION = """name = "scan"
+triggers = [{ type = "manual" }]
+[[steps]]
+name = "first"
+command = "./scan.sh --all"
+public_repo = { repo = "vendor/scripts", directory = "scan", branch = "main" }
+[[steps]]
+name = "second"
+command = "true"
+[[steps]]
+name = "third"
+command = "cat motd"
+connected_repo = { repo = ".", directory = "files" }
+"""
+
+
+async def test_what_steps_run_in_is_in_the_release(vendor: Vendor, tmp_path: Path) -> None:
+    commit = vendor.repositories.commit("vendor/scripts", {"scan/scan.sh": "#!/bin/sh\necho 1\n"})
+    vendor.write("actions/scan.toml", ACTION)
+    vendor.write("files/motd", "hello\n")
+    checked, release, _ = await vendor.build()
+    assert sorted(checked.steps) == ["scan/0", "scan/2"]
+    assert [one.commit for one in checked.fetched] == [commit]
+    assert checked.warnings == []
+
+    shutil.rmtree(vendor.repositories.served)
+    reader = ReleaseReader(vendor.registry, tmp_path / "cache")
+    unpacked = reader.unpack_step("shop", release, "scan", 0, tmp_path / "first")
+    assert unpacked.artifact == checked.steps["scan/0"].digest
+    assert (unpacked.folder / "scan.sh").read_text() == "#!/bin/sh\necho 1\n"
+    third = reader.unpack_step("shop", release, "scan", 2, tmp_path / "third")
+    assert (third.folder / "motd").read_text() == "hello\n"
+    with pytest.raises(NotThere, match="does not hold the repository of step 1 of action scan"):
+        reader.unpack_step("shop", release, "scan", 1, tmp_path / "second")
+
+    manifest = vendor.registry.get_manifest("apps/shop", checked.steps["scan/0"].digest)
+    layer = parse_manifest(manifest).layers[0].digest.removeprefix("sha256:")
+    [blob] = (vendor.data.parent / "registry").rglob(layer)
+    blob.chmod(0o600)
+    blob.write_bytes(b"x" * blob.stat().st_size)
+    with pytest.raises(PolicyDenied):
+        ReleaseReader(vendor.registry, tmp_path / "new").unpack_step(
+            "shop", release, "scan", 0, tmp_path / "again"
+        )
+
+
+async def test_a_step_whose_script_is_not_there_is_told_when_it_is_built(vendor: Vendor) -> None:
+    vendor.repositories.commit("vendor/scripts", {"scan/scam.sh": "#!/bin/sh\n"})
+    vendor.write("actions/scan.toml", ACTION)
+    vendor.write("files/motd", "hello\n")
+    message = await vendor.refused(BadConfig)
+    assert "actions/scan.toml:5: error: steps[0].command: there is no file `scan.sh` in " in message
+    assert "did you mean `scam.sh`?" in message
+    vendor.write("actions/scan.toml", ACTION.replace("main", "mian"))
+    message = await vendor.refused(BadConfig)
+    assert "steps[0].public_repo.branch: " in message and "has no branch or tag `mian`" in message

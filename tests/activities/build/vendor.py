@@ -59,6 +59,7 @@ class Vendor:
             config=checked.config,
             sandbox=components.pop("_sandbox", None),
             components=components,
+            steps=checked.steps,
         )
         built = await ActivityEnvironment().run(self.activities.assemble, request)
         return checked, built.release, built.reused

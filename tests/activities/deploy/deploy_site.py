@@ -14,7 +14,7 @@ from activities.deploy.activities import DeployActivities
 from activities.deploy.deprovision import DeprovisionActivities
 from activities.deploy.provision import ProvisionActivities
 from activities.operations.opening import Operations
-from activities.releases.reader import ReleaseReader
+from activities.releases.reader import ReleaseReader, Unpacked
 from activities.terraform.activities import TerraformActivities
 from activities.workplace import Workplace
 from apps.config import AppConfig
@@ -94,11 +94,11 @@ class Releases:
         sandbox = artifacts.pop(SANDBOX, None)
         return ReleaseIndex(app, digest("config"), artifacts, sandbox)
 
-    def unpack_module(self, app: str, release: str, part: str, destination: Path) -> str:
+    def unpack_module(self, app: str, release: str, part: str, destination: Path) -> Unpacked:
         destination.mkdir(parents=True, exist_ok=True)
         for name, text in self.modules[release][part].items():
             (destination / name).write_text(text)
-        return digest(self.modules[release][part])
+        return Unpacked(digest(self.modules[release][part]), destination)
 
 
 class DeploySite:

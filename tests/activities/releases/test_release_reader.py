@@ -68,7 +68,9 @@ async def test_reads_the_sandbox_as_a_part(
     app = write_shop(tmp_path / "app", SANDBOX_FILES)
     _, built = await build(registry, app, tmp_path / "data")
     destination = tmp_path / "work/acme/_sandbox"
-    digest = reader.unpack_module("shop", built.release, SANDBOX, destination)
+    unpacked = reader.unpack_module("shop", built.release, SANDBOX, destination)
+    digest = unpacked.artifact
+    assert unpacked.folder == destination
     assert digest == reader.artifact("shop", built.release, SANDBOX)
     assert digest == reader.index("shop", built.release).sandbox
     assert tree(destination) == tree(app / "modules/ground")
@@ -78,8 +80,9 @@ async def test_reads_the_sandbox_as_a_part(
 
 def test_a_destination_is_the_module(reader: ReleaseReader, release: str, tmp_path: Path) -> None:
     destination = tmp_path / "work/acme/network"
-    digest = reader.unpack_module("shop", release, "network", destination)
-    assert digest == reader.artifact("shop", release, "network")
+    unpacked = reader.unpack_module("shop", release, "network", destination)
+    assert unpacked.folder == destination
+    assert unpacked.artifact == reader.artifact("shop", release, "network")
     assert tree(destination) == tree(tmp_path / "app/modules/network")
     assert (destination / "main.tf").stat().st_mode & 0o777 == 0o600
     assert destination.stat().st_mode & 0o777 == 0o700

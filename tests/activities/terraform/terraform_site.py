@@ -9,7 +9,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.logs import LogActivities
 from activities.operations.opening import Operations
-from activities.releases.reader import ReleaseReader
+from activities.releases.reader import ReleaseReader, Unpacked
 from activities.terraform.activities import TerraformActivities
 from activities.terraform.state_file import state_key
 from activities.terraform.tool import LIBRARY
@@ -43,11 +43,11 @@ class Module:
         component = TerraformComponent.model_validate(base | self.component)
         return AppConfig(metadata=Metadata(version="v2"), components=[component])
 
-    def unpack_module(self, app: str, release: str, component: str, destination: Path) -> str:
+    def unpack_module(self, app: str, release: str, component: str, destination: Path) -> Unpacked:
         destination.mkdir(parents=True, exist_ok=True)
         for name, text in self.files.items():
             (destination / name).write_text(text)
-        return "sha256:artifact"
+        return Unpacked("sha256:artifact", destination)
 
 
 class TerraformSite:

@@ -9,7 +9,7 @@ import pytest
 
 from activities.masking import MASK
 from activities.operations.opening import Operations
-from activities.releases.reader import ReleaseReader
+from activities.releases.reader import ReleaseReader, Unpacked
 from activities.terraform import commands
 from activities.terraform.state_file import state_key
 from activities.terraform.tool import TerraformTool
@@ -52,10 +52,10 @@ class FakeReader:
     def config(self, app: str, release: str) -> AppConfig:
         return self._config
 
-    def unpack_module(self, app: str, release: str, component: str, destination: Path) -> str:
+    def unpack_module(self, app: str, release: str, component: str, destination: Path) -> Unpacked:
         destination.mkdir(parents=True, exist_ok=True)
         (destination / "main.tf").write_text('terraform { backend "s3" {} }\n')
-        return "sha256:artifact"
+        return Unpacked("sha256:artifact", destination)
 
 
 class Site:
