@@ -41,7 +41,7 @@ Payloads are encrypted. To see plain text:
 
 
 def export_keys(declaration: Declaration) -> str:
-    """The lines by which a person's shell reads what is encrypted; none where payloads are plain."""
+    """The lines by which a person's shell reads payloads; none where those are plain."""
     if declaration.codec is None:
         return ""
     return (
