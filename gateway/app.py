@@ -1,6 +1,7 @@
 """What the gateway serves over HTTP, put together from lists of routes."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -9,6 +10,9 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.peers import Peers
+
+PROVEN = "exclave.proven"
+"""In a request's scope: to be called once it is known who calls."""
 
 Wrong = Callable[[], str | None]
 """Why no new connection should come here, or None."""
@@ -51,6 +55,7 @@ class FromOutside:
         """Serve one request."""
         inner = scope.get("client")
         peer = self._peers.at(inner[1]) if inner else None
-        if peer is not None:
-            scope = {**scope, "client": tuple(peer)}
+        if inner and peer is not None:
+            proven = partial(self._peers.prove, inner[1])
+            scope = {**scope, "client": tuple(peer), PROVEN: proven}
         await self._app(scope, receive, send)

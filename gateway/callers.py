@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
+from gateway.app import PROVEN
 from gateway.audit import Audit
 from gateway.identity import Access, Authenticator, Identity, Standing, Unauthenticated
 from gateway.limits import Buckets
@@ -86,6 +87,9 @@ class Callers:
                 retry_after=_SHORTEST_WAIT_SECONDS,
                 identity=identity,
             )
+        proven = request.scope.get(PROVEN)
+        if proven is not None:
+            proven()
         return identity
 
     def denied(self, request: Request, refused: Refused, counted_as: str) -> None:

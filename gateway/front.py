@@ -7,7 +7,8 @@ no key and nothing in clear, and costs less than ending TLS here would.
 
 It closes what stays silent at the beginning, bounds how many connections there are, in all and from
 one address, and closes HTTP connections on which nothing moves. Dead gRPC connections are found by
-the gRPC server, which pings them.
+the gRPC server, which pings them. Where there are too many, one on which nobody has proven who
+calls gives way to a new one: strangers can take the place of strangers alone.
 """
 
 import asyncio
@@ -71,7 +72,12 @@ class Front:
         self.limits = limits
         self.open: set[_Outer] = set()
         self.refused = 0
+        """Connections that were, and that had to give way."""
         self._by_host: Counter[str] = Counter()
+        self._strangers: dict[_Outer, None] = {}
+        """Those on which nobody may have proven yet who calls, the oldest first."""
+        self._strangers_of: dict[str, dict[_Outer, None]] = {}
+        """The same, by host."""
         self._server: asyncio.Server | None = None
         self._sweeping: asyncio.Task[None] | None = None
 
@@ -97,27 +103,49 @@ class Front:
             self._sweeping.cancel()
             await asyncio.gather(self._sweeping, return_exceptions=True)
 
-    def admit(self, connection: "_Outer", peer: Peer) -> bool:
-        """Count a new connection, unless there are too many."""
-        host = whose(peer.host)
-        if (
-            len(self.open) >= self.limits.connections
-            or self._by_host[host] >= self.limits.connections_per_address
-        ):
+    def admit(self, connection: "_Outer") -> bool:
+        """Count a new connection, unless there are too many, and all of them may pass."""
+        host, limits = connection.host, self.limits
+        if self._by_host[host] >= limits.connections_per_address:
+            full: dict[_Outer, None] | None = self._strangers_of.get(host, {})
+        else:
+            full = self._strangers if len(self.open) >= limits.connections else None
+        if full is not None:
             self.refused += 1
-            return False
+            stranger = self._oldest(full)
+            if stranger is None:
+                return False
+            self.forget(stranger)
+            stranger.abort()
         self.open.add(connection)
         self._by_host[host] += 1
+        self._strangers[connection] = None
+        self._strangers_of.setdefault(host, {})[connection] = None
         return True
 
-    def forget(self, connection: "_Outer", peer: Peer) -> None:
-        """A connection has ended."""
+    def _oldest(self, strangers: "dict[_Outer, None]") -> "_Outer | None":
+        """The oldest connection on which nobody has proven yet who calls."""
+        while (one := next(iter(strangers), None)) is not None:
+            if not self.peers.is_proven(one.inner_port):
+                return one
+            self._no_stranger(one)
+        return None
+
+    def _no_stranger(self, connection: "_Outer") -> None:
+        self._strangers.pop(connection, None)
+        of_host = self._strangers_of.get(connection.host, {})
+        of_host.pop(connection, None)
+        if not of_host:
+            self._strangers_of.pop(connection.host, None)
+
+    def forget(self, connection: "_Outer") -> None:
+        """A connection has ended, or has to give way."""
         if connection in self.open:
             self.open.remove(connection)
-            host = whose(peer.host)
-            self._by_host[host] -= 1
-            if not self._by_host[host]:
-                del self._by_host[host]
+            self._no_stranger(connection)
+            self._by_host[connection.host] -= 1
+            if not self._by_host[connection.host]:
+                del self._by_host[connection.host]
 
     async def _sweep(self) -> None:
         while True:
@@ -192,6 +220,7 @@ class _Inner(_Side):
         self.transport = cast(asyncio.Transport, transport)
         self._port = transport.get_extra_info("sockname")[1]
         self._outer.front.peers.add(self._port, self._outer.peer)
+        self._outer.inner_port = self._port
         self._outer.join(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -208,6 +237,8 @@ class _Outer(_Side):
         self.peer = Peer("", 0)
         self.speaks: Speaks | None = None
         self._first = bytearray()
+        self.host = ""
+        self.inner_port = 0
         self._deadline: asyncio.TimerHandle | None = None
         self._connecting: asyncio.Task[None] | None = None
 
@@ -215,7 +246,8 @@ class _Outer(_Side):
         self.transport = cast(asyncio.Transport, transport)
         name = transport.get_extra_info("peername")
         self.peer = Peer(name[0], name[1]) if name else self.peer
-        if not self.front.admit(self, self.peer):
+        self.host = whose(self.peer.host)
+        if not self.front.admit(self):
             self.transport.abort()
             return
         loop = asyncio.get_running_loop()
@@ -257,7 +289,7 @@ class _Outer(_Side):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_clock()
-        self.front.forget(self, self.peer)
+        self.front.forget(self)
         super().connection_lost(exc)
 
     def _stop_clock(self) -> None:

@@ -1,7 +1,8 @@
 """Where connections come from: the front accepts them, what serves them sees only the front.
 
 The front notes for each connection that it makes inward, by its port on loopback, for whom it made
-it. The note is there before the first byte is passed on, and goes with the connection.
+it. The note is there before the first byte is passed on, and goes with the connection. What serves
+the connection notes that an identity was proven on it.
 """
 
 import ipaddress
@@ -36,6 +37,7 @@ class Peers:
 
     def __init__(self) -> None:
         self._peers: dict[int, Peer] = {}
+        self._proven: set[int] = set()
 
     def add(self, port: int, peer: Peer) -> None:
         """Note whom the connection from this port is for."""
@@ -44,6 +46,16 @@ class Peers:
     def remove(self, port: int) -> None:
         """Forget a connection that has ended."""
         self._peers.pop(port, None)
+        self._proven.discard(port)
+
+    def prove(self, port: int) -> None:
+        """Note that somebody who may pass calls on the connection from this port."""
+        if port in self._peers:
+            self._proven.add(port)
+
+    def is_proven(self, port: int) -> bool:
+        """Whether that was noted."""
+        return port in self._proven
 
     def at(self, port: int) -> Peer | None:
         """Whom the connection from this port is for."""
@@ -52,6 +64,11 @@ class Peers:
     def behind(self, inner: str) -> str:
         """Whom a gRPC peer (`ipv4:127.0.0.1:40000`) is for; itself, if it did not come by the
         front."""
-        _, _, port = inner.rpartition(":")
-        peer = self._peers.get(int(port)) if port.isdecimal() else None
+        peer = self._peers.get(port_of(inner))
         return str(peer) if peer else inner
+
+
+def port_of(inner: str) -> int:
+    """The port of a gRPC peer; 0 where it has none."""
+    _, _, port = inner.rpartition(":")
+    return int(port) if port.isdecimal() else 0

@@ -29,7 +29,7 @@ from gateway.calls import WORKFLOW_SERVICE, Call, Malformed, Refused
 from gateway.identity import Access, Authenticator, Identity, Standing, Unauthenticated
 from gateway.lanes import Lanes
 from gateway.limits import Allowances, TooMuch
-from gateway.peers import Peers
+from gateway.peers import Peers, port_of
 from gateway.upstream import Metadata, Upstream
 
 BODY_SECONDS = 30.0
@@ -181,6 +181,7 @@ class Proxy(grpc.GenericRpcHandler):
         sent: AsyncIterator[bytes],
         context: _Context,
     ) -> bytes:
+        self._peers.prove(port_of(context.peer()))
         try:
             async with self._bodies.lane(identity):
                 body = _bound(call, identity, await self._received(sent, identity))

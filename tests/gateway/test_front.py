@@ -190,16 +190,41 @@ async def test_who_says_nothing_is_not_waited_for() -> None:
         writer.close()
 
 
-async def test_one_address_has_only_so_many_connections() -> None:
-    async with before(hold, FrontLimits(connections_per_address=2)) as (front, port):
-        first, second = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
-        reader, third = await asyncio.open_connection("127.0.0.1", port)
+@pytest.mark.parametrize(
+    "limits", [FrontLimits(connections_per_address=2), FrontLimits(connections=2)]
+)
+async def test_one_address_has_only_so_many_connections(limits: FrontLimits) -> None:
+    async with before(hold, limits) as (front, port):
+        made = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
         with contextlib.suppress(ConnectionResetError):
-            assert await reader.read() == b""
+            assert await made[0][0].read() == b"", "the oldest gives way"
         assert (len(front.open), front.refused) == (2, 1)
-        for _, writer in (first, second):
+        for _, writer in made:
             writer.close()
-        third.close()
+
+
+async def test_no_stranger_takes_the_place_of_who_may_pass(authority: Authority) -> None:
+    site = site_of(authority)
+    site.front = FrontLimits(connections=3)
+    async with site.gateway() as gateway, gateway.channel("acme", alone=True) as acme:
+        # It proves who it is by a call that may pass; that Temporal is not there does not matter.
+        assert (await acme.status("GetSystemInfo"))[0] is StatusCode.UNAVAILABLE
+        front = gateway.door.front
+        assert front is not None
+        [worker] = front.open
+        strangers = [await asyncio.open_connection("127.0.0.1", gateway.port) for _ in range(20)]
+        with contextlib.suppress(ConnectionResetError):
+            assert await strangers[0][0].read() == b""
+        while front.refused < 18:
+            await asyncio.sleep(0.01)
+        assert worker in front.open and len(front.open) == 3
+        assert (await acme.status("GetSystemInfo"))[0] is StatusCode.UNAVAILABLE
+        assert worker in front.open
+        # Whoever comes while strangers hold all the rest gets in, too.
+        async with gateway.channel("acme", alone=True) as another:
+            assert (await another.status("GetSystemInfo"))[0] is StatusCode.UNAVAILABLE
+        for _, writer in strangers:
+            writer.close()
 
 
 async def test_http_on_which_nothing_moves_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
