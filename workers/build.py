@@ -22,11 +22,13 @@ from contracts.names import BUILD_QUEUE
 from stacks.enrolment import BuildEnrolment, EnrolmentError
 from wire.connection import TemporalAddress
 from wire.egress import ProxyUnusable, except_this_machine
+from wire.key_files import KeyFileError
+from wire.key_settings import build_keys
 from wire.keys import Keys
 from wire.trust import Trust, TrustUnusable
 from wire.unreadable import Readable
 from wire.worker_identity import IdentityUnusable
-from workers.flags import add_keys_flag, keys_of
+from workers.flags import add_keys_flag
 from workers.gateway_access import reach_through_gateway
 from workers.process import DRAIN_TIMEOUT, Settings, nothing, run
 
@@ -84,8 +86,11 @@ def main() -> None:
 def _direct(parser: argparse.ArgumentParser, settings: argparse.Namespace) -> _Way:
     if settings.registry is None:
         parser.error("name an enrolment file, or, without a gateway, --registry")
-    keys = keys_of(parser, settings)
     where = TemporalAddress.from_environment(settings.address, settings.namespace)
+    try:
+        keys = build_keys(where.namespace, settings.keys)
+    except KeyFileError as error:
+        parser.exit(1, f"{parser.prog}: {error}\n")
     return _Way(where, Registry(settings.registry), lambda: keys)
 
 
