@@ -48,7 +48,20 @@ def is_alive(pid: int) -> bool:
 class Plane:
     """`exclave dev` on free ports, with a data folder of its own."""
 
-    def __init__(self, folder: Path, dynamic_config: dict[str, object] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        dynamic_config: dict[str, object] | None = None,
+        *,
+        guarded: bool = False,
+    ) -> None:
+        """Declare it.
+
+        Args:
+            folder: Everything of it lies there.
+            dynamic_config: More of Temporal's settings.
+            guarded: Payloads are encrypted, and workers come through a gateway.
+        """
         self.folder = folder
         declared: dict[str, Any] = yaml.safe_load((ROOT / "temporal-dev.yaml").read_text())
         self.address = f"127.0.0.1:{free_port()}"
@@ -61,6 +74,9 @@ class Plane:
         # What is tested here is the same behind a gateway, and easier to look into without.
         declared["gateway"] = declared["codec"] = False
         declared["registry"] = {"push": self.push[7:], "pull": self.pull[7:]}
+        self.gateway = f"127.0.0.1:{free_port()}" if guarded else None
+        self.codec = f"127.0.0.1:{free_port()}" if guarded else None
+        declared |= {"gateway": self.gateway, "codec": self.codec}
         self.namespace = declared["namespace"]
         self.file = folder / "temporal-dev.yaml"
         self.file.write_text(yaml.safe_dump(declared))
@@ -140,7 +156,8 @@ class Plane:
         return json.loads(done.stdout) if ok and done.stdout.strip() else done.stderr + done.stdout
 
     def _flags(self) -> tuple[str, ...]:
-        return ("--address", self.address, "--namespace", self.namespace, "-o", "json")
+        codec = ("--codec-endpoint", f"http://{self.codec}") if self.codec else ()
+        return ("--address", self.address, "--namespace", self.namespace, "-o", "json", *codec)
 
     def start_workflow(self, kind: str, workflow_id: str, input: object) -> None:
         self.temporal(
@@ -183,7 +200,9 @@ class Plane:
     @property
     def environment(self) -> dict[str, str]:
         """What the `exclave` command needs to find it."""
-        return os.environ | {"TEMPORAL_ADDRESS": self.address, "TEMPORAL_NAMESPACE": self.namespace}
+        keys = {"EXCLAVE_KEYS": str(self.folder / "dev" / "keys.json")} if self.codec else {}
+        named = {"TEMPORAL_ADDRESS": self.address, "TEMPORAL_NAMESPACE": self.namespace}
+        return os.environ | named | keys
 
     def logs(self, run: str, status: int = 0) -> str:
         """What `exclave logs` prints; where it must fail, what it says."""
@@ -240,6 +259,8 @@ class InstallWorker:
 
     def __init__(self, plane: Plane, install: str, folder: Path) -> None:
         self.install = install
+        self.within: tuple[str, ...] = ()
+        """What its command begins with, where it runs elsewhere than beside the tests."""
         self.folder = folder / install
         self.folder.mkdir()
         self.data = self.folder / "data"
@@ -257,7 +278,7 @@ class InstallWorker:
         self.starts += 1
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [BIN / "exclave-worker", self.enrolment],
+                [*self.within, BIN / "exclave-worker", self.enrolment],
                 env={**os.environ, **environment},
                 stdout=log,
                 stderr=log,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from histories_at_rest import PLAIN_BY_NATURE, plain_payloads
 from plane import BIN, PATIENCE_SECONDS, until
 
 
@@ -77,41 +78,6 @@ def test_the_story_is_told_looked_at_and_ended(
     assert demo.wait(PATIENCE_SECONDS) == 0, told.read_text()
     assert "Everything has ended." in told.read_text()
     assert processes(folder) == []
-
-
-PLAIN_BY_NATURE = {"searchAttributes"}
-"""What Temporal itself must read; there is nothing in it that a visibility query may not show."""
-
-
-def plain_payloads(address: str, run: str) -> Iterator[str]:
-    """Where in a run's history payloads lie plain, to whoever has not got the keys."""
-    done = subprocess.run(
-        [
-            *(BIN / "temporal", "workflow", "show", "--workflow-id", run, "-o", "json"),
-            *("--address", address, "--namespace", "dev", "--no-json-shorthand-payloads"),
-        ],
-        capture_output=True,
-        timeout=PATIENCE_SECONDS,
-        check=True,
-    )
-    assert base64.b64encode(b"binary/encrypted") in done.stdout
-    for event in json.loads(done.stdout)["events"]:
-        for key, attributes in event.items():
-            yield from _plain_within(attributes, key)
-
-
-def _plain_within(value: Any, where: str) -> Iterator[str]:
-    if isinstance(value, list):
-        for one in value:
-            yield from _plain_within(one, where)
-    elif isinstance(value, dict):
-        encoding = value.get("metadata", {}).get("encoding")
-        if encoding is None:
-            for key, one in value.items():
-                named = where if where == "searchAttributes" else key
-                yield from _plain_within(one, named)
-        elif base64.b64decode(encoding) != b"binary/encrypted":
-            yield where if where == "searchAttributes" else f"{where}: {value}"
 
 
 def followed(address: str, run: str, status: int, **environment: str) -> str:
