@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from customers_machine import guarded_plane
 from install_site import Site
 from plane import InstallWorker, Plane
 
@@ -14,7 +15,15 @@ HOW_TO_GET_TERRAFORM = (
 )
 
 
-LONGEST_FIRST = ("test_random_kills.py", "test_death.py", "test_every_history.py", "test_demo.py")
+LONGEST_FIRST = (
+    "test_random_kills.py",
+    "test_death.py",
+    # These mostly wait for time to pass.
+    "test_changing_network.py",
+    "test_blackhole.py",
+    "test_every_history.py",
+    "test_demo.py",
+)
 """Files run beside each other (`-n`): what takes minutes must not begin last."""
 
 
@@ -34,6 +43,16 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     often = {"limit.historyCount.suggestContinueAsNew": 50}
     one = Plane(tmp_path_factory.mktemp("plane"), often)
     one.start()
+    yield one
+    one.stop()
+
+
+@pytest.fixture(scope="session")
+def plane_with_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    """Payloads are encrypted there, and workers come through the gateway alone."""
+    if shutil.which("terraform") is None:
+        pytest.fail(HOW_TO_GET_TERRAFORM)
+    one = guarded_plane(tmp_path_factory.mktemp("guarded-plane"))
     yield one
     one.stop()
 
