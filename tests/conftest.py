@@ -21,6 +21,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="keep the histories of runs for the fast replay tests",
     )
+    parser.addoption(
+        "--blackhole-minutes",
+        type=float,
+        default=1.0,
+        help="for how long the way to the gateway loses every packet, in the middle of an apply; "
+        "more than a few need --timeout 0 as well",
+    )
+    parser.addoption(
+        "--middlebox-seconds",
+        type=float,
+        default=20.0,
+        help="after how much silence the middlebox forgets a connection; from 45 on it must not "
+        "come to that, and the worker is left idle for longer",
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
