@@ -71,12 +71,11 @@ class Plane:
         declared["temporal"]["address"] = self.address
         declared["temporal"]["ui"] = f"127.0.0.1:{free_port()}"
         declared["temporal"]["dynamic_config"] |= dynamic_config or {}
-        # What is tested here is the same behind a gateway, and easier to look into without.
-        declared["gateway"] = declared["codec"] = False
         declared["registry"] = {"push": self.push[7:], "pull": self.pull[7:]}
+        # Most of what is tested here is the same behind a gateway, and easier to look into without.
         self.gateway = f"127.0.0.1:{free_port()}" if guarded else None
         self.codec = f"127.0.0.1:{free_port()}" if guarded else None
-        declared |= {"gateway": self.gateway, "codec": self.codec}
+        declared |= {"gateway": self.gateway or False, "codec": self.codec or False}
         self.namespace = declared["namespace"]
         self.file = folder / "temporal-dev.yaml"
         self.file.write_text(yaml.safe_dump(declared))

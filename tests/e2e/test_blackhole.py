@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from apps_for_tests import Component
-from customer_network import GATEWAY_NAME, V4, customer_network
+from customer_network import GATEWAY_NAME, PORT, V4, customer_network
 from customers_machine import WorkerInNetwork, enrolled_site
 from install_site import Site
 from plane import Plane, until
@@ -39,7 +39,9 @@ def test_an_apply_outlives_a_blackhole_that_heals(
 
             network.blackhole()
             began = time.monotonic()
-            assert network.customer.why_unreachable(V4.gateway, 443) == "timed out"
+            ok, checks = worker.doctor(worker.enrolment)
+            [said] = [one["said"] for one in checks if one["check"] == "connect"]
+            assert not ok and said == f"{V4.gateway}:{PORT} does not answer: packets are dropped"
             until(lambda: "within.r3" in site.lines(), "the apply that ends in between")
             # Nothing but time passes: longer than heartbeats, and all that keeps connections.
             time.sleep(began + seconds - time.monotonic())

@@ -50,7 +50,9 @@ def test_the_gateways_name_moves_to_another_address(
             names.addresses = [V4.moved_gateway]
             network.vendor.ip("address", "delete", f"{V4.gateway}/32", "dev", TO_CUSTOMER)
             assert network.customer.why_unreachable(V4.gateway, PORT) == "timed out"
+            began = time.monotonic()
             deployed(site)
+            print(f"after the name had moved: done in {time.monotonic() - began:.0f} s")
             assert f"{V4.moved_gateway}:{PORT}" in worker.connections().values()
         finally:
             worker.stop()
