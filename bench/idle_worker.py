@@ -30,7 +30,10 @@ from tests.s3_server import ENVIRONMENT, running_s3
 GOAL_MEGABYTES = 90
 
 _IMPORTS = [
-    ("standard library: asyncio, ssl", ["asyncio", "ssl", "logging", "argparse", "subprocess"]),
+    (
+        "standard library: asyncio, ssl",
+        ["workers.left_out", "asyncio", "ssl", "logging", "argparse", "subprocess"],
+    ),
     ("Temporal's SDK: the API's messages, the core", ["temporalio.client"]),
     ("Temporal's SDK: workers", ["temporalio.worker"]),
     ("pydantic", ["pydantic", "pydantic.main", "temporalio.contrib.pydantic"]),

@@ -84,7 +84,7 @@ async def test_a_worker_s_life_behind_the_gateway(
             await worker.says("This worker is enrolled as install/acme")
             await worker.says("Working on the queue install.acme")
             assert (await describe(org)).protocol
-            # It works without what the SDK would take in by itself (workers/exclave_worker.py).
+            # It works without what the SDK would take in by itself (workers/left_out.py).
             assert not maps(worker, "/grpc/")
             assert maps(gateway, "/grpc/")
 
