@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LIBRARY := $(VENV)/.terraform-installed
 
+# Without kept bytecode, each of the hundreds of processes of a test run compiles all of it anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup terraform lock clean demo check test fast goldens kill bench
 
@@ -71,8 +74,8 @@ test: setup check $(LIBRARY) ## Everything: the checks, then all tests (needs te
 	$(BIN)/python -m pytest -m "not e2e" -n auto
 	$(BIN)/python -m pytest -m e2e -n 4 --dist loadfile
 
-fast: setup ## The tests that start no processes; under two minutes
-	$(BIN)/python -m pytest -m "not e2e and not process" -n auto
+fast: setup ## The tests that start no processes, with fewer examples for properties
+	$(BIN)/python -m pytest -m "not e2e and not process and not long" -n auto --hypothesis-profile=fast
 
 goldens: setup ## Store what Go's template engine makes of tests/apps/templates/cases (needs go)
 	$(BIN)/python tests/apps/templates/golden_cases.py

@@ -4,7 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from s3_server import ENVIRONMENT, UNSET, S3Server, running_s3
+
+settings.register_profile("fast", max_examples=20)
+"""For `make fast`; `make test` takes hypothesis' own number."""
 
 TESTS = Path(__file__).parent
 

@@ -69,6 +69,7 @@ def test_what_cannot_be_rendered_ends_in_a_clear_error(text: str, message: str) 
     assert message in str(caught.value)
 
 
+@pytest.mark.long
 def test_a_megabyte_of_actions_is_parsed_and_its_reads_are_found() -> None:
     text = "{{ .nuon.s }}{{ if .nuon.zero }}x{{ end }}" * 20_000
     assert len(parse(text).reads()) == 2

@@ -105,9 +105,9 @@ def test_nobody_fills_the_disk_and_everything_is_counted(
 
 def test_nor_do_many_together(caplog: pytest.LogCaptureFixture, clock: Clock) -> None:
     audit = Audit(clock)
-    for number in range(5000):
+    for number in range(1000):
         denied(audit, peer=f"10.0.{number // 250}.{number % 250}:1")
     assert len(caplog.messages) == 500
-    assert audit.counters.untold == 4500
+    assert audit.counters.untold == 500
     caplog.clear()
     logging.getLogger("gateway.audit").debug("the log itself still works")

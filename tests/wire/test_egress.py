@@ -222,6 +222,7 @@ async def test_releases_pass_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             assert "wrong-word" not in str(told.value)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("ping_every", "is_cut"), [(300, False), (60_000, True)])
 async def test_a_middlebox_cuts_only_who_is_silent(
     tmp_path: Path, ping_every: int, is_cut: bool

@@ -67,6 +67,7 @@ def test_a_crash_while_a_torn_line_is_set_aside(tmp_path: Path) -> None:
         assert WorkerJournal(tmp_path).verified().problems == []
 
 
+@pytest.mark.long
 def test_garbage_of_many_lines_is_set_aside(tmp_path: Path) -> None:
     journal = WorkerJournal(tmp_path)
     journal.append("told")

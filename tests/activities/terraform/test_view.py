@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from terraform_plans import NAMES, SECRET, change, changes, objects
 
@@ -153,7 +153,6 @@ def test_the_id_of_an_import_is_shown() -> None:
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=8)))
-@settings(max_examples=200)
 def test_pages_are_lossless_small_and_end_with_lines(texts: list[str]) -> None:
     text = "".join(f"{one}\n" for one in texts)
     with pytest.MonkeyPatch.context() as patch:
