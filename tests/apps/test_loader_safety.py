@@ -68,7 +68,9 @@ FILES = ["metadata.toml", "inputs.toml", "components/db.toml", "actions/check.to
 
 @given(st.sampled_from(FILES), WEIRD, st.booleans())
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=settings().max_examples * 3 // 2,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_weird_bytes_end_in_a_config_or_in_problems(
     app: App, file: str, content: bytes, append: bool
@@ -104,7 +106,9 @@ VALUES = st.recursive(
     st.sampled_from(["inputs.toml", "components/db.toml", "actions/check.toml", "sandbox.toml"]),
 )  # fmt: skip
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=settings().max_examples * 2,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_values_of_any_shape_end_in_a_config_or_in_problems(
     app: App, key: str, value: object, file: str

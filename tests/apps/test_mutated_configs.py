@@ -17,7 +17,7 @@ from apps.frozen import freeze, thaw
 from apps.graph import Graph
 from apps.loader import CheckedApp, check
 
-EXAMPLES = int(os.environ.get("MUTATIONS", "100"))
+EXAMPLES = int(os.environ.get("MUTATIONS", settings().max_examples))
 
 KEY = re.compile(r"""(?m)^(\[*)([A-Za-z_][\w.-]*)(\]*[ \t]*=?)|([{,][ \t]*)([a-z_]+)(?=[ \t]*=)""")
 VALUE = re.compile(r"""=[ \t]*("[^"\n]*"|\[[^\]\n]*\]|\{[^}\n]*\}|[\w.-]+)""")

@@ -318,7 +318,7 @@ PIECES = [
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=20).map("".join))
-@settings(max_examples=300)
+@settings(max_examples=settings().max_examples * 3)
 def test_parsing_and_rendering_anything_ends_well_or_in_a_template_error(text: str) -> None:
     try:
         template = parse(f"{text}.nuon{{{{{text}}}}}")

@@ -55,6 +55,7 @@ def test_what_the_supervisor_imports_is_small() -> None:
     assert not {"pydantic", "temporalio", "contracts", "asyncio", *OF_S3} & loaded
 
 
+@pytest.mark.long
 def test_a_worker_imports_nothing_of_s3_unless_it_has_such_a_store(tmp_path: Path) -> None:
     (tmp_path / "acme.toml").write_text(ENROLMENT.render())
     opened = f"""

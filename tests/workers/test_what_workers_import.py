@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 OF_OTHERS = {
@@ -43,6 +45,7 @@ def packages(modules: set[str]) -> set[str]:
     return {name.partition(".")[0] for name in modules}
 
 
+@pytest.mark.long
 def test_an_install_worker_imports_nothing_that_only_others_use() -> None:
     idle, busy = loaded_by("workers.exclave_worker", "workers.engines")
     assert not idle & OF_ENGINES
