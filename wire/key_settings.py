@@ -25,24 +25,6 @@ def master_keys(file: Path | None = None) -> KeyRing | None:
     return master_ring(named) if named else None
 
 
-def build_keys(namespace: str, file: Path | None = None) -> KeyRing | None:
-    """Those of a build worker within the control plane; None where payloads are plain.
-
-    They are its own alone, though it is given the master keys: what it answers is a worker's.
-
-    Args:
-        namespace: The org.
-        file: What a flag names; without it, what the environment names.
-
-    Raises:
-        KeyFileError: the named file cannot be used.
-    """
-    named = file or _named(MASTER_VARIABLE)
-    if named is None:
-        return None
-    return KeyRing.of_file(named, lambda path: MasterKeys.read(path).for_subject(namespace, BUILD))
-
-
 def handed_keys(namespace: str, subject: str, file: Path | None = None) -> bytes:
     """What the worker of a subject is handed; a secret. Empty where payloads are plain.
 

@@ -3,7 +3,8 @@
     exclave-build-worker enrolment.toml --data DIR
 
 It connects outward only, to the gateway: it polls its queue there, and pulls and pushes there. The
-control plane's own, in development, may reach Temporal and the registry without one.
+control plane's own, in development, may reach Temporal and the registry without one, where payloads
+are plain.
 """
 
 import argparse
@@ -22,13 +23,10 @@ from contracts.names import BUILD_QUEUE
 from stacks.enrolment import BuildEnrolment, EnrolmentError
 from wire.connection import TemporalAddress
 from wire.egress import ProxyUnusable, except_this_machine
-from wire.key_files import KeyFileError
-from wire.key_settings import build_keys
 from wire.keys import Keys
 from wire.trust import Trust, TrustUnusable
 from wire.unreadable import Readable
 from wire.worker_identity import IdentityUnusable
-from workers.flags import add_keys_flag
 from workers.gateway_access import reach_through_gateway
 from workers.process import DRAIN_TIMEOUT, Settings, nothing, run
 
@@ -41,6 +39,7 @@ class _Way:
     registry: Registry
     keys: Callable[[], Keys | None]
     ready: Callable[[], Awaitable[None]] = nothing
+    learn_keys: Callable[[], Awaitable[None]] = nothing
 
 
 def main() -> None:
@@ -66,19 +65,18 @@ def main() -> None:
     direct.add_argument("--address", help="Temporal's host:port (default: as temporal.toml says)")
     direct.add_argument("--namespace", help="the org")
     direct.add_argument("--registry", help="URL of the OCI registry, to push to")
-    add_keys_flag(parser)
     settings = parser.parse_args()
     os.umask(0o077)
     data = settings.data.resolve()
     if settings.enrolment is None:
         way = _direct(parser, settings)
-    elif any((settings.address, settings.namespace, settings.registry, settings.keys)):
+    elif any((settings.address, settings.namespace, settings.registry)):
         parser.error("the enrolment file says it all: name nothing besides it but --data")
     else:
         way = _through_gateway(parser, settings.enrolment, data)
     run(
         way.temporal,
-        lambda client: make(client, way.registry, data),
+        lambda client: make(client, way.registry, data, way.learn_keys),
         Settings(before=way.ready, keys=way.keys),
     )
 
@@ -87,11 +85,7 @@ def _direct(parser: argparse.ArgumentParser, settings: argparse.Namespace) -> _W
     if settings.registry is None:
         parser.error("name an enrolment file, or, without a gateway, --registry")
     where = TemporalAddress.from_environment(settings.address, settings.namespace)
-    try:
-        keys = build_keys(where.namespace, settings.keys)
-    except KeyFileError as error:
-        parser.exit(1, f"{parser.prog}: {error}\n")
-    return _Way(where, Registry(settings.registry), lambda: keys)
+    return _Way(where, Registry(settings.registry), lambda: None)
 
 
 def _through_gateway(parser: argparse.ArgumentParser, file: Path, data: Path) -> _Way:
@@ -103,17 +97,19 @@ def _through_gateway(parser: argparse.ArgumentParser, file: Path, data: Path) ->
         trust.spread(data / "trust")
     except (EnrolmentError, IdentityUnusable, TrustUnusable, ProxyUnusable) as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
-    return _Way(control.temporal, control.releases, control.keys, control.ready)
+    return _Way(control.temporal, control.releases, control.keys, control.ready, control.learn_keys)
 
 
-def make(client: Client, registry: Registry, data: Path) -> Worker:
+def make(
+    client: Client, registry: Registry, data: Path, learn_keys: Callable[[], Awaitable[None]]
+) -> Worker:
     """The worker on a connected client."""
     build = BuildActivities(registry, data)
     return Worker(
         client,
         task_queue=BUILD_QUEUE,
         activities=[build.check, build.pack, build.assemble],
-        interceptors=[Readable(), Boundary()],
+        interceptors=[Readable(learn_keys), Boundary()],
         # All build workers of an org are one identity, whose polls a gateway counts together.
         activity_task_poller_behavior=PollerBehaviorSimpleMaximum(1),
         graceful_shutdown_timeout=DRAIN_TIMEOUT,

@@ -104,6 +104,7 @@ def control_workers(declaration: Declaration) -> list[Program]:
     """The control workers."""
     control = (
         *_temporal(declaration),
+        *_keys(declaration),
         *("--releases", f"http://{declaration.registry.pull}"),
         *_reached_by_workers(declaration),
     )
@@ -140,7 +141,6 @@ def _temporal(declaration: Declaration) -> tuple[str, ...]:
     return (
         *("--address", str(declaration.temporal.address)),
         *("--namespace", declaration.namespace),
-        *_keys(declaration),
     )
 
 

@@ -80,8 +80,7 @@ def test_without_a_word_there_is_a_gateway_and_encryption(tmp_path: Path) -> Non
 
 
 def test_plain_is_asked_for_by_name(tmp_path: Path) -> None:
-    text = f"{RIGHT}gateway: false\ncodec: false\n"
-    declaration = read_declaration(declared(tmp_path, text))
+    declaration = read_declaration(declared(tmp_path, f"{RIGHT}gateway: false\n"))
     assert declaration.gateway is None
     assert declaration.codec is None
     assert gateways(declaration) == codec_servers(declaration) == []
@@ -138,7 +137,7 @@ def test_values_out_of_range_are_refused(tmp_path: Path, old: str, new: str, key
 
 
 def test_nothing_is_encrypted_without_a_way_to_hand_workers_their_keys(tmp_path: Path) -> None:
-    said = refusal(tmp_path, f"{RIGHT}codec: 127.0.0.1:8234\n")
+    said = refusal(tmp_path, f"{RIGHT}gateway: false\ncodec: 127.0.0.1:8234\n")
     assert "handed their keys by the gateway alone; declare `gateway`, too" in said
 
 

@@ -18,9 +18,8 @@ from wire.encryption import KEY_ID, PLACE, SUBJECT, Encryption
 from wire.faults import Unreadable
 from wire.key_files import KeyFileError
 from wire.key_ring import KeyRing, master_ring, worker_ring
-from wire.key_settings import build_keys
 from wire.keys import MasterKeys, WorkerKeys
-from wire.subjects import ACCESS, ORG, subject_of
+from wire.subjects import ACCESS, BUILD, ORG, subject_of
 from wire.unreadable import ENCRYPTED, Refused, is_unreadable
 
 MASTER = MasterKeys.new()
@@ -152,21 +151,17 @@ def test_an_answer_is_of_one_activity_of_one_workflow() -> None:
     assert control().decrypt(answer) == PLAIN, "whoever looks at a history sees it"
 
 
-def test_nor_is_a_build_workers_of_another(tmp_path: Path) -> None:
-    """Also of one within the control plane, which is given the file of the master keys."""
-    MASTER.write(tmp_path / "keys.json")
-    own = build_keys("dev", tmp_path / "keys.json")
-    assert own is not None and not own.control
-    pack, check = (
-        dataclasses.replace(activity("build", "build/shop/1"), activity_type=type_)
-        for type_ in ("build.pack", "build.check")
-    )
-    worker = Encryption(own, "dev").with_context(pack)
-    assert worker.decrypt(control(pack).encrypt(PLAIN)) == PLAIN
-    answer = worker.encrypt(PLAIN)
-    assert control(pack).decrypt(answer) == PLAIN
-    assert refusal(control(check).decrypt(answer)) == "PayloadRefused"
-    assert refusal(worker.decrypt(PLAIN)) == "PayloadRefused"
+def test_an_answer_of_a_build_worker_is_of_one_build() -> None:
+    """It builds many apps with one key: what one build came to is not what another does."""
+
+    def assembling(build: str) -> ActivitySerializationContext:
+        return dataclasses.replace(activity("build", build), activity_type="build.assemble")
+
+    keys = KeyRing(MASTER.for_subject("dev", BUILD))
+    answer = Encryption(keys, "dev").with_context(assembling("build/shop/1")).encrypt(PLAIN)
+    assert control(assembling("build/shop/1")).decrypt(answer) == PLAIN
+    for other in ("build/shop/2", "build/other/1"):
+        assert refusal(control(assembling(other)).decrypt(answer)) == "PayloadRefused"
 
 
 def test_what_a_worker_was_told_is_no_answer() -> None:
