@@ -13,7 +13,7 @@ from behind_gateway import gateway_settings, running  # isort: split
 
 from enrolment_site import ORG, Org, controlled, enrolee, soon, temporal
 from temporalio import activity
-from temporalio.client import ActivityHandle
+from temporalio.client import ActivityExecutionStatus, ActivityHandle
 from temporalio.common import RetryPolicy
 from temporalio.worker import PollerBehaviorSimpleMaximum, Worker
 
@@ -195,6 +195,8 @@ async def test_an_answer_on_its_way_arrives_while_the_worker_goes_elsewhere(
         # Its polls are answered, so that the worker asks elsewhere, while the answer still waits.
         assert await soon((await started(org, "elsewhere")).result()) == ANSWER
         assert leaving.process.poll() is None, "it waits for what is on its way"
+        # Cut off, it would have been sent again by now, and have come through the other gateway.
+        assert (await held.describe()).status is ActivityExecutionStatus.RUNNING
         to_temporal.release()
         assert await soon(held.result()) == ANSWER
         assert await soon(asyncio.to_thread(leaving.process.wait)) == 0
