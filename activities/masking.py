@@ -1,17 +1,21 @@
 """Masks values that must not leave the customer's side, in any text or JSON.
 
 Terraform masks what it knows to be sensitive. What it does not know (a secret that a template put
-into a variable which the module does not mark) is found here by its value: as it is, as JSON, HCL
-and URLs escape it, in base64, line by line, and broken over lines where it has spaces. A value that
-the module itself transformed (a hash, a changed case) cannot be found this way.
+into a variable which the module does not mark) is found here by its value: as it is, as JSON, HCL,
+URLs, shells, Python and HTML escape it, in base64, line by line, and broken over lines where it
+has spaces. A value that the module itself transformed (a hash, a changed case) cannot be found this
+way.
 """
 
 import base64
+import html
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, quote_plus
+
+from activities.base64_masking import InBase64
 
 MASK = "(sensitive)"
 
@@ -22,6 +26,8 @@ _BETWEEN_WORDS = r"[\s│╷╵]+"
 """Terraform breaks the lines of its diagnostics at spaces, and draws a border beside them."""
 
 _WORD = re.compile(r"[^\s│╷╵]+")
+
+_HEX = re.compile(r"%[0-9A-F]{2}")
 
 _GO_JSON = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 """What Go's JSON, so Terraform's `jsonencode`, escapes besides what everybody does."""
@@ -34,6 +40,7 @@ class Mask:
     _whole: frozenset[str]
     _within: tuple[str | re.Pattern[str], ...]
     """Text, or a pattern where it has spaces; looking for text is the faster of the two."""
+    _encoded: InBase64
 
     @staticmethod
     def of(secrets: Iterable[object]) -> "Mask":
@@ -42,7 +49,8 @@ class Mask:
         forms = {form for text in whole for form in _forms(text) if len(form) >= _SHORTEST_IN_TEXT}
         # Longest first: a secret within another must not leave the rest of it.
         ordered = sorted(forms, key=lambda form: (-len(form), form))
-        return Mask(frozenset(whole), tuple(_looked_for(form) for form in ordered))
+        within = tuple(_looked_for(form) for form in ordered)
+        return Mask(frozenset(whole), within, InBase64.of(whole))
 
     def and_also(self, secrets: Iterable[object]) -> "Mask":
         """A mask for these secrets too."""
@@ -58,6 +66,8 @@ class Mask:
 
     def text(self, text: str) -> str:
         """The text with each secret replaced."""
+        for begin, stop in reversed(_merged(self._encoded.spans(text))):
+            text = f"{text[:begin]}{MASK}{text[stop:]}"
         for form in self._within:
             text = text.replace(form, MASK) if isinstance(form, str) else form.sub(MASK, text)
         return text
@@ -77,7 +87,8 @@ class Mask:
     @property
     def reach(self) -> int:
         """The most characters that what is hidden as one may have."""
-        return max((len(_source(form)) for form in self._within), default=0)
+        longest = max((len(_source(form)) for form in self._within), default=0)
+        return max(longest, self._encoded.longest)
 
     def unfinished(self, text: str) -> int:
         """Where words at the end of the text begin that more words would make a secret; its length
@@ -90,6 +101,7 @@ class Mask:
         for form in self._within:
             pattern = re.compile(re.escape(form)) if isinstance(form, str) else form
             yield from (found.span() for found in pattern.finditer(text))
+        yield from self._encoded.spans(text)
 
     def value(self, value: object) -> object:
         """A JSON value with each secret replaced, in keys too."""
@@ -155,6 +167,7 @@ def _forms(text: str) -> Iterable[str]:
     yield text.strip()
     yield from _in_base64(text)
     yield from _in_urls(text)
+    yield from _in_programs(text)
     for escaped in {*_escaped(text)}:
         yield escaped
         # JSON within JSON: a policy document in an attribute, say.
@@ -180,8 +193,28 @@ def _in_base64(text: str) -> Iterable[str]:
 
 
 def _in_urls(text: str) -> Iterable[str]:
+    for encoded in _percent(text):
+        yield encoded
+        yield _HEX.sub(lambda found: found.group().lower(), encoded)
+
+
+def _percent(text: str) -> Iterable[str]:
+    yield quote(text)
     yield quote(text, safe="")
     yield quote_plus(text)
+    # JavaScript's.
+    yield quote(text, safe="!'()*")
     # What Go leaves as it is in a path, and in a user's name and password.
     yield quote(text, safe="$&+=:@")
     yield quote(text, safe="$&+,;=")
+
+
+def _in_programs(text: str) -> Iterable[str]:
+    """As shells trace it (`set -x`), and as Python and markup show it."""
+    yield text.replace("'", "'\\''")
+    yield text.replace("'", "'\"'\"'")
+    yield repr(text)[1:-1]
+    marked_up = html.escape(text, quote=False)
+    for double in ('"', "&quot;", "&#34;"):
+        for single in ("'", "&#x27;", "&#39;", "&apos;"):
+            yield marked_up.replace('"', double).replace("'", single)

@@ -5,7 +5,7 @@ import json
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from activities.masking import MASK, Mask
@@ -171,6 +171,53 @@ def test_as_urls_and_other_base64_hold_it(secret: str) -> None:
         base64.urlsafe_b64encode(data).decode().rstrip("="),
     ):  # fmt: skip
         assert not survives(printed, mask.text(f"https://u:{printed}@host"))
+
+
+@settings(deadline=None)
+@given(SECRETS, st.binary(max_size=4), st.binary(max_size=4), st.sampled_from([0, 20, 64, 76]))
+def test_in_base64_with_others_and_over_lines(
+    secret: str, before: bytes, after: bytes, width: int
+) -> None:
+    """`Authorization: Basic`, and what `base64` prints."""
+    data = before + secret.encode() * (3 if width else 1) + after
+    assume(len(secret.encode()) >= 6)
+    printed = base64.b64encode(data).decode()
+    if width:
+        printed = "\n".join(printed[at : at + width] for at in range(0, len(printed), width))
+    mask = Mask.of([secret * 3, secret] if width else [secret])
+    masked = mask.text(f"Basic {printed}\n")
+    assert MASK in masked
+    for left in "".join(masked.removeprefix("Basic ").split("\n")).split(MASK):
+        for shift in range(4):
+            aligned = "A" * shift + left.rstrip("=")
+            whole = aligned[: len(aligned) // 4 * 4]
+            assert secret.encode() not in base64.b64decode(whole)
+    assert mask.within(f"Basic {printed}\n", 0, len(printed) + 7).count(MASK) >= 1
+
+
+def test_lines_of_base64_whose_neighbours_are_not_there_yet() -> None:
+    secret = "".join(f"line {number} of a key\n" for number in range(20))
+    lines = base64.encodebytes(secret.encode()).decode().splitlines()
+    mask = Mask.of([secret])
+    for line in lines[:-1]:
+        assert mask.text(f"  {line}\n") == f"  {MASK}\n"
+    assert mask.text("applied\nc29tZXRoaW5nIGVsc2UgdGhhdCBpcyBubyBzZWNyZXQ=\n").count(MASK) == 0
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "+ echo 'it'\\''s <a>&\"b\"\\c'",
+        "+ echo 'it'\"'\"'s <a>&\"b\"\\c'",
+        "KeyError: 'it\\'s <a>&\"b\"\\\\c'",
+        "<Value>it&apos;s &lt;a&gt;&amp;&quot;b&quot;\\c</Value>",
+        "<p>it&#39;s &lt;a&gt;&amp;&#34;b&#34;\\c",
+        "it%27s+%3ca%3e%26%22b%22%5cc",
+        "it's%20%3Ca%3E%26%22b%22%5Cc",
+    ],
+)
+def test_as_shells_python_and_markup_show_it(printed: str) -> None:
+    assert Mask.of(['it\'s <a>&"b"\\c']).text(printed).count(MASK) == 1
 
 
 def test_json_within_json() -> None:
