@@ -52,7 +52,8 @@ class InBase64:
         yield from self._in_flat(text)
         # Others of a secret's lines may not be printed yet, or have something before them.
         for line in _LINE.finditer(text):
-            if line.group().translate(_STANDARD) in self._joined:
+            # The last one's end holds what follows the secret, too.
+            if line.group().translate(_STANDARD)[:-2] in self._joined:
                 yield line.span()
 
     def _in_flat(self, text: str) -> Iterator[tuple[int, int]]:

@@ -27,6 +27,7 @@ _BETWEEN_WORDS = r"[\s│╷╵]+"
 
 _WORD = re.compile(r"[^\s│╷╵]+")
 
+_JSON_LEVELS = 3
 _HEX = re.compile(r"%[0-9A-F]{2}")
 
 _GO_JSON = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
@@ -168,10 +169,11 @@ def _forms(text: str) -> Iterable[str]:
     yield from _in_base64(text)
     yield from _in_urls(text)
     yield from _in_programs(text)
-    for escaped in {*_escaped(text)}:
-        yield escaped
-        # JSON within JSON: a policy document in an attribute, say.
-        yield from _escaped(escaped)
+    escaped = {text}
+    # JSON within JSON: a policy document in an attribute, which Terraform escapes once more.
+    for _ in range(_JSON_LEVELS):
+        escaped = {again for one in escaped for again in _escaped(one)}
+        yield from escaped
     if "\n" in text:
         yield from (line.strip() for line in text.splitlines())
 

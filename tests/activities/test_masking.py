@@ -199,8 +199,8 @@ def test_lines_of_base64_whose_neighbours_are_not_there_yet() -> None:
     secret = "".join(f"line {number} of a key\n" for number in range(20))
     lines = base64.encodebytes(secret.encode()).decode().splitlines()
     mask = Mask.of([secret])
-    for line in lines[:-1]:
-        assert mask.text(f"  {line}\n") == f"  {MASK}\n"
+    for line in lines:
+        assert mask.text(f"said: {line}\n").rstrip("=\n") == f"said: {MASK}"
     assert mask.text("applied\nc29tZXRoaW5nIGVsc2UgdGhhdCBpcyBubyBzZWNyZXQ=\n").count(MASK) == 0
 
 
@@ -225,6 +225,15 @@ def test_json_within_json() -> None:
     printed = json.dumps({"policy": json.dumps({"a": secret})})
     assert json.dumps(json.dumps(secret)[1:-1])[1:-1] in printed
     assert Mask.of([secret]).text(printed) == json.dumps({"policy": json.dumps({"a": MASK})})
+
+
+def test_json_within_json_within_what_terraform_prints() -> None:
+    secret = 'it\'s <a>&"b"\\c'
+    printed = secret
+    for _ in range(3):
+        printed = json.dumps(printed)[1:-1].replace("<", "\\u003c").replace(">", "\\u003e")
+        printed = printed.replace("&", "\\u0026")
+        assert Mask.of([secret]).text(f"x = {printed}") == f"x = {MASK}"
 
 
 def test_a_mask_learns_more() -> None:
