@@ -60,6 +60,7 @@ class Entities:
         """By what it is, such as `component`."""
         self.lacks_sandbox = True
         """Nothing was written of a sandbox, not even what cannot be used."""
+        self.lacks_runner = True
 
     def add(self, located: Located[Model]) -> None:
         """Keeps a model."""

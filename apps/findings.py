@@ -70,8 +70,7 @@ class Findings:
         `text_of` gives the text of a TOML file, or None if it has none.
         """
         positions: dict[str, Positions | None] = {}
-        placed = [self._placed(found, positions, text_of) for found in self._found]
-        return sorted(placed, key=lambda one: (_ORDER[one.severity], one.file, one.line or 0))
+        return in_order([self._placed(found, positions, text_of) for found in self._found])
 
     def _add(self, found: _Found) -> None:
         if len(self._found) >= MAX_PROBLEMS:
@@ -112,6 +111,11 @@ _CONTROLS = {
 def _on_a_line(message: str) -> str:
     """The message with what it quotes on one line: names hold whatever was written."""
     return message.translate(_CONTROLS)
+
+
+def in_order(problems: list[Problem]) -> list[Problem]:
+    """Problems by file and line; the worst first."""
+    return sorted(problems, key=lambda one: (_ORDER[one.severity], one.file, one.line or 0))
 
 
 _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}

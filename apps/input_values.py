@@ -72,7 +72,7 @@ def type_problem(kind: str, text: str) -> str | None:
         case "bool":
             return None if text in ("true", "false") else "must be true or false"
         case "json":
-            return _json_problem(text)
+            return json_problem(text)
         case "list":
             return _list_problem(text)
         case _:
@@ -87,7 +87,8 @@ def _problem(item: Input, value: str | None) -> str | None:
     return type_problem(item.type, value)
 
 
-def _json_problem(text: str) -> str | None:
+def json_problem(text: str) -> str | None:
+    """Why a text is no JSON, if it is none."""
     try:
         json.loads(text)
     except RecursionError:
@@ -99,7 +100,7 @@ def _json_problem(text: str) -> str | None:
 
 
 def _list_problem(text: str) -> str | None:
-    problem = _json_problem(text)
+    problem = json_problem(text)
     if problem is None and isinstance(json.loads(text), list):
         return None
     return 'must be a list, written as JSON: ["a", "b"]'

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from apps.assembly import app_config, plane_config
 from apps.checks import check_entities
@@ -14,7 +15,7 @@ from apps.discovery import read_kinds
 from apps.entities import Entities
 from apps.fetched import Fetched, Wanted, wanted
 from apps.files import MAX_TOML_BYTES, FileRefused, Folder
-from apps.findings import Findings, TooManyProblems
+from apps.findings import Findings, TooManyProblems, in_order
 from apps.paths import Parsed, ReadsOf
 from apps.problems import ConfigErrors, Problem
 from apps.reading import read_entities
@@ -53,6 +54,8 @@ class CheckedApp:
     """Errors first, then warnings, then notes; each by file and line."""
     files: int
     """How many files the folder has."""
+    asked_for: list[Problem] = field(default_factory=list)
+    """Those of the problems that nothing hinders: what the format asks for, and no build needs."""
 
 
 def load(folder: Path, fetched: Fetched | None = None) -> LoadedApp:
@@ -63,7 +66,13 @@ def load(folder: Path, fetched: Fetched | None = None) -> LoadedApp:
     """
     checked = check(folder, fetched)
     if checked.app is None:
-        raise ConfigErrors([one for one in checked.problems if one.severity != "note"])
+        raise ConfigErrors(
+            [
+                problem
+                for problem in checked.problems
+                if problem.severity != "note" and problem not in checked.asked_for
+            ]
+        )
     return checked.app
 
 
@@ -95,10 +104,11 @@ def check(folder: Path, fetched: Fetched | None = None) -> CheckedApp:
         for one in missing:
             findings.note(one.file, one.key, one.note)
     problems = findings.placed(lambda file: _text(opened, file))
+    asked_for = _asked_for(entities) if entities else []
     can_be_used = not any(problem.severity == "error" for problem in problems)
     config = app_config(entities) if entities and can_be_used else None
     if entities is None or config is None:
-        return CheckedApp(None, problems, len(opened.files))
+        return CheckedApp(None, in_order([*problems, *asked_for]), len(opened.files), asked_for)
     notes = [one for one in problems if one.severity == "note"]
     app = LoadedApp(
         config,
@@ -109,7 +119,27 @@ def check(folder: Path, fetched: Fetched | None = None) -> CheckedApp:
         wanted=missing,
         roots=roots,
     )
-    return CheckedApp(app, problems, len(opened.files))
+    return CheckedApp(app, in_order([*problems, *asked_for]), len(opened.files), asked_for)
+
+
+def _asked_for(entities: Entities) -> list[Problem]:
+    """What a config of this format has, and can be deployed without."""
+    missing = []
+    if entities.lacks_sandbox:
+        missing.append(("sandbox.toml", _NO_SANDBOX))
+    if entities.lacks_runner:
+        missing.append(("runner.toml", _NO_RUNNER))
+    return [Problem(file, "", f"is not there: {why}", "warning") for file, why in missing]
+
+
+_NO_SANDBOX: Final = (
+    "the format asks for a sandbox, which prepares the customer's account; without one, components "
+    "are deployed into what is there already"
+)
+_NO_RUNNER: Final = (
+    'the format asks for a runner, as in runner_type = "aws"; without one, nothing is checked '
+    "against the cloud"
+)
 
 
 def _tell_what_is_missing(entities: Entities, reads_of: ReadsOf, findings: Findings) -> set[str]:

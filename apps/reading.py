@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 from apps.config.actions import Action, KubernetesContext, Runbook
 from apps.config.base import Model
@@ -23,7 +23,7 @@ from apps.entities import Entities, Located
 from apps.fetched import Fetched
 from apps.files import Folder, resolve
 from apps.findings import Findings
-from apps.keys import below
+from apps.keys import below, joined
 from apps.kinds import COMPONENTS, KINDS, NAMED_POLICIES, SANDBOXES
 from apps.spelling import did_you_mean
 from apps.tables import Table, check_keys, shown, to_model, type_name
@@ -76,6 +76,7 @@ class _Reader:
             for what in _HOLDING.get(kind, ()):
                 self._entities.names[what].complete = False
         self._entities.lacks_sandbox = not kinds.files["sandbox"] and "sandbox" not in kinds.unread
+        self._entities.lacks_runner = not kinds.files["runner"] and "runner" not in kinds.unread
         if not kinds.files["metadata"] and not self._findings.tells_of("metadata.toml"):
             message = 'is missing or empty; it must hold at least version = "v2"'
             self._findings.error("metadata.toml", "", message)
@@ -179,7 +180,19 @@ class _Reader:
         if model is Runbook:
             for _, step in inner_tables(table.get("steps"), keys["steps"], ""):
                 _take_newer_words(step)
+        if model is Action:
+            triggers = inner_tables(table.get("triggers"), keys["triggers"], "triggers")
+            for at, trigger in triggers:
+                self._take_newer_trigger(written, at, trigger)
         self._prepare_sources(model, written.file, table, written.at)
+
+    def _take_newer_trigger(self, written: _Written, at: str, trigger: Table) -> None:
+        older = trigger.get("type")
+        newer = _OLDER_TRIGGERS.get(older) if isinstance(older, str) else None
+        if newer is not None:
+            trigger["type"] = newer
+            message = f"`{older}` is an older name; write `{newer}`"
+            self._findings.warning(written.file, below(joined(written.at, at), "type"), message)
 
     def _policy_name(self, written: _Written) -> str:
         """A name for a policy that says none: that of its contents' file, or of its own."""
@@ -263,5 +276,12 @@ def _take_path_as_contents(values: Table) -> None:
 def _take_newer_words(step: Table) -> None:
     if step.get("type") == "deploy":
         step["type"] = "component_deploy"
+    # Whatever it says: what it always meant are those that depend on the component.
     if step.get("deploy_dependencies") is True:
         step["deploy_dependents"] = True
+
+
+_OLDER_TRIGGERS: Final = {
+    "pre-component-deploy": "pre-deploy-component",
+    "post-component-deploy": "post-deploy-component",
+}

@@ -35,7 +35,7 @@ def triggered_actions(config: AppConfig) -> list[tuple[Action, ActionTrigger]]:
 
 
 def trigger_problems(trigger: ActionTrigger) -> Iterator[tuple[str, str]]:
-    """What is wrong with a trigger by itself: a key, and what would be right."""
+    """What a trigger lacks by itself: a key, and what would be right."""
     is_cron = trigger.type == "cron"
     if is_cron and trigger.cron_schedule is None:
         yield "cron_schedule", "is required for `cron`: when it is to run, as in `30 4 * * *`"
@@ -43,13 +43,16 @@ def trigger_problems(trigger: ActionTrigger) -> Iterator[tuple[str, str]]:
         problem = cron_problem(trigger.cron_schedule)
         if problem:
             yield "cron_schedule", problem
-    elif trigger.cron_schedule is not None:
-        yield "cron_schedule", f"has no meaning for `{trigger.type}`; remove it, or write `cron`"
-    if _is_of_a_component(trigger):
-        if trigger.component_name is None:
-            yield "component_name", f"is required for `{trigger.type}`: which component it is"
-    elif trigger.component_name is not None:
-        yield "component_name", f"has no meaning for `{trigger.type}`; remove it"
+    if _is_of_a_component(trigger) and trigger.component_name is None:
+        yield "component_name", f"is required for `{trigger.type}`: which component it is"
+
+
+def trigger_oddities(trigger: ActionTrigger) -> Iterator[tuple[str, str]]:
+    """What of a trigger has no effect: a key, and why."""
+    if trigger.type != "cron" and trigger.cron_schedule is not None:
+        yield "cron_schedule", f"has no effect for `{trigger.type}`; remove it, or write `cron`"
+    if not _is_of_a_component(trigger) and trigger.component_name is not None:
+        yield "component_name", f"has no effect for `{trigger.type}`; remove it"
 
 
 def _is_of_a_component(trigger: ActionTrigger) -> bool:

@@ -30,8 +30,9 @@ from apps.config.sources import Source, is_remote
 from apps.config.terraform import PulumiProgram, SandboxFields, TerraformModule
 from apps.cron import cron_problem
 from apps.environment import environment_problem, script_variable_problem
+from apps.input_values import json_problem
 from apps.keys import below
-from apps.triggers import trigger_problems
+from apps.triggers import trigger_oddities, trigger_problems
 
 M = TypeVar("M", bound=Model)
 
@@ -169,7 +170,8 @@ def _operations(roles: list[Any], legal: tuple[str, ...], of: str) -> Iterator[T
         at = below("operation_roles", index, "operation")
         if one.operation not in legal:
             words = ", ".join(f"`{word}`" for word in legal)
-            yield Told(at, f"`{one.operation}` is no operation of {of}; there is {words}")
+            message = f"has no effect: `{one.operation}` is no operation of {of}; there is {words}"
+            yield Told(at, message, "warning")
         elif one.operation in seen:
             yield Told(at, f"there is already a role for `{one.operation}`")
         seen.add(one.operation)
@@ -225,7 +227,7 @@ def _role_policy(policy: RolePolicy) -> Iterator[Told]:
     if not any(grants):
         yield Told(
             "", "grants nothing: write `managed_policy_name`, `contents`, `gcp_permissions`, "
-            "`gcp_predefined_role`, `azure_actions` or `azure_built_in_roles`",
+            "`gcp_predefined_role`, `azure_actions` or `azure_built_in_roles`", "warning",
         )  # fmt: skip
     if policy.managed_policy_name and policy.contents:
         yield Told("contents", "excludes `managed_policy_name`; write two policies")
@@ -271,8 +273,8 @@ def _operation_rule(rule: OperationRule) -> Iterator[Told]:
     }[rule.principal_kind]
     if rule.operation not in legal:
         words = ", ".join(f"`{word}`" for word in legal)
-        message = f"`{rule.operation}` is no operation of `{rule.principal}`; there is {words}"
-        yield Told("operation", message)
+        of = f"`{rule.operation}` is no operation of `{rule.principal}`"
+        yield Told("operation", f"has no effect: {of}; there is {words}", "warning")
 
 
 @_rule(Policy)
@@ -290,17 +292,16 @@ def _policy(policy: Policy) -> Iterator[Told]:
 @_rule(ActionTrigger)
 def _trigger(trigger: ActionTrigger) -> Iterator[Told]:
     yield from (Told(key, message) for key, message in trigger_problems(trigger))
+    yield from (Told(key, message, "warning") for key, message in trigger_oddities(trigger))
 
 
 @_rule(ActionStep)
 def _step(step: ActionStep) -> Iterator[Told]:
-    given = {
-        "command": step.command is not None,
-        "inline_contents": step.inline_contents is not None,
-    }
-    problem = exactly_one(given)
-    if problem:
-        yield Told("", problem)
+    if step.command and step.inline_contents is not None:
+        message = "has no effect beside `inline_contents`; remove it"
+        yield Told("command", message, "warning")
+    elif not step.command and step.inline_contents is None:
+        yield Told("", "needs `command` or `inline_contents`; none is set")
     yield from _one_source(step, or_none=True)
     yield from _environment(step.env_vars, script_variable_problem)
 
@@ -310,8 +311,8 @@ def _action(action: Action) -> Iterator[Told]:
     seen: set[str] = set()
     for index, step in enumerate(action.steps):
         if step.name in seen:
-            message = f"there is already a step `{step.name}`; names of steps are unique"
-            yield Told(below("steps", index, "name"), message)
+            message = f"there is already a step `{step.name}`: the outputs of the last one are seen"
+            yield Told(below("steps", index, "name"), message, "warning")
         seen.add(step.name)
         if action.image and step.inline_contents is None:
             message = "is required where the action has an `image`"
@@ -324,11 +325,17 @@ def _runbook(runbook: Runbook) -> Iterator[Told]:
     for index, item in enumerate(runbook.input):
         if item.name in seen:
             yield Told(below("input", index, "name"), f"there is already an input `{item.name}`")
+        if item.type == "json" and item.default is not None:
+            problem = json_problem(item.default) if isinstance(item.default, str) else None
+            if problem:
+                yield Told(below("input", index, "default"), problem)
         seen.add(item.name)
 
 
 @_rule(RunbookStep)
 def _runbook_step(step: RunbookStep) -> Iterator[Told]:
+    if step.plan_only and step.type not in ("component_deploy", "sandbox_reprovision"):
+        yield Told("plan_only", f"cannot be had of `{step.type}`: nothing is planned there")
     if step.type in ("component_deploy", "component_tear_down") and not step.component_name:
         yield Told("component_name", f"is required for `{step.type}`")
     if step.type == "action":

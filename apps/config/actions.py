@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from apps.config.base import (
     Contents,
@@ -121,7 +121,7 @@ class RunbookInput(Model):
     name: Text
     display_name: str = ""
     description: str = ""
-    default: str | None = None
+    default: JsonValue = None
     required: bool = False
     sensitive: bool = False
     type: InputType = "string"
@@ -144,6 +144,7 @@ class RunbookStep(Model):
     """Of steps that deploy or tear down a component."""
     deploy_dependents: bool = False
     deploy_dependencies: bool = False
+    """The older name of the one before, which the loader writes: it never meant dependencies."""
     tear_down_dependents: bool = False
     skip_component_deploys: bool = False
     """Of `sandbox_reprovision`: the components are left as they are."""

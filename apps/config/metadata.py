@@ -62,7 +62,8 @@ class NestedStack(Model):
 class Stack(Model):
     """What the customer applies first: network, roles, and the runner's machine."""
 
-    type: Literal["aws-cloudformation", "azure-bicep", "gcp-terraform"]
+    type: Literal["aws-cloudformation", "azure-bicep", "gcp-terraform"] | None = None
+    """If it is not said, that of the runner's cloud."""
     name: TemplateName
     description: TemplateName
     vpc_nested_template_url: FileOrUrl | None = None

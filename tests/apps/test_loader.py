@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from app_folder import ACTION, DB, INPUTS, METADATA, MODULE, App, told
 
-from apps.loader import ConfigErrors, load
+from apps.loader import ConfigErrors, check, load
 
 
 def test_a_whole_config_is_loaded(app: App) -> None:
@@ -100,7 +100,7 @@ def test_unknown_files_are_warnings(app: App) -> None:
 @pytest.mark.parametrize(
     ("trigger", "message"),
     [
-        ("pre-component-deploy", "did you mean `pre-deploy-component`?"),
+        ("pre-deploy-componnt", "did you mean `pre-deploy-component`?"),
         ("manul", "did you mean `manual`?"),
     ],
 )
@@ -157,13 +157,11 @@ def changed(old: str, new: str) -> tuple[str, str, str]:
         (changed("vars =", "build_timeout = '2h'\nvars ="), "build_timeout: 2h is out of range"),
         (changed("vars =", "drift_schedule = '* * *'\nvars ="), "drift_schedule: '* * *' is no cr"),
         (changed("vars =", "health.probes = [{ type = 'tcp' }]\nvars ="), "health.probes[0].url: "),
-        (("actions/check.toml", 'command = "true"', ""), "steps[0]: needs exactly one of `command"),
-        (("actions/check.toml", "command", 'inline_contents = "x"\ncommand'), "are set"),
+        (("actions/check.toml", 'command = "true"', ""), "steps[0]: needs `command` or `inline_co"),
         (("actions/check.toml", "[[steps]]", 'timeout = "31m"\n[[steps]]'), "timeout: 31m is out"),
         (("actions/check.toml", "[[steps]]", 'timeout = "0s"\n[[steps]]'), "timeout: 0s is out"),
         (("actions/check.toml", "[[steps]]", 'timeout = "5"\n[[steps]]'), "is not a duration"),
         (("actions/check.toml", "[[steps]]", 'dependencies = ["x"]\n[[steps]]'), "no component `x"),
-        (("actions/check.toml", "[[steps]]", '[[steps]]\nname="one"\ncommand=""\n[[steps]]'), "al"),
         (("actions/check.toml", "[[steps]]", "image = 'x'\n[[steps]]"), "steps[0].inline_contents"),
         (("metadata.toml", "v2", "v3"), "version: 'v3' is not known; there is `v1`, `v2`"),
         (("metadata.toml", "version", "readme = './x'\nversion"), "readme: ./x: is not in the con"),
@@ -205,6 +203,46 @@ def test_defaults_fit_their_type(app: App, kind: str, default: object, fits: boo
 def test_groups_must_be_used_once_declared(app: App) -> None:
     app.write("inputs.toml", INPUTS + '[[group]]\nname = "g"\ndescription = "G"\n')
     assert "input[0].group: is required" in app.only_error()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('command = "true"', 'command = "true"\ninline_contents = "x"', "has no effect beside"),
+        ("[[steps]]", '[[steps]]\nname="one"\ncommand="x"\n[[steps]]', "already a step `one`"),
+        ('"manual"', '"pre-component-deploy", component_name = "db"', "is an older name; write `"),
+        ('"manual"', '"manual", cron_schedule = "@daily"', "has no effect for `manual`"),
+        ('"manual"', '"cron", cron_schedule = "@daily", component_name = "db"', "has no effect fo"),
+    ],
+)  # fmt: skip
+def test_what_works_where_the_format_comes_from_is_a_warning(
+    app: App, old: str, new: str, message: str
+) -> None:
+    app.write("actions/check.toml", ACTION.replace(old, new, 1))
+    [warning] = app.load().warnings
+    assert message in warning.message
+
+
+def test_older_names_of_triggers_are_read(app: App) -> None:
+    older = 'triggers = [{ type = "post-component-deploy", component_name = "db" }]'
+    app.write("actions/check.toml", ACTION.replace('triggers = [{ type = "manual" }]', older))
+    [action] = app.load().config.actions
+    assert [one.type for one in action.triggers] == ["post-deploy-component"]
+
+
+def test_a_sandbox_and_a_runner_are_asked_for_and_hinder_nothing(app: App) -> None:
+    def asked_for() -> list[str]:
+        checked = check(app.root)
+        assert checked.app is not None and not checked.app.warnings
+        return [one.file for one in checked.problems if one.severity == "warning"]
+
+    assert asked_for() == ["runner.toml", "sandbox.toml"]
+    app.write("runner.toml", 'runner_type = "aws"\n')
+    assert asked_for() == ["sandbox.toml"]
+    source = 'public_repo = { repo = ".", directory = "modules/ground" }\n'
+    app.write("sandbox.toml", f'terraform_version = "1.11.4"\n{source}')
+    app.write("modules/ground/main.tf", "")
+    assert asked_for() == []
 
 
 def test_all_problems_are_told_at_once(app: App) -> None:

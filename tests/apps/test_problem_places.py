@@ -2,7 +2,6 @@
 
 from app_folder import ACTION, DB, App
 
-from apps.loader import check
 from apps.problems import Problem
 
 
@@ -68,7 +67,6 @@ def test_there_is_an_end_to_them(app: App) -> None:
 def test_what_is_wrong_in_a_page_for_people_is_a_warning(app: App) -> None:
     app.write("metadata.toml", 'version = "v2"\nreadme = "./README.md"\n')
     app.write("README.md", "# {{ .nuon.install.id }}\n\n{{ .nuon.components.nope.outputs.x.* }}\n")
-    problems = check(app.root).problems
-    assert [(one.severity, one.file, one.line) for one in problems if one.severity != "note"] == [
+    assert [(one.severity, one.file, one.line) for one in app.load().warnings] == [
         ("warning", "README.md", 3)
     ]

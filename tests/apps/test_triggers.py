@@ -30,9 +30,7 @@ def test_every_kind_is_read(app: App, kind: str) -> None:
     [
         ('type = "cron"', "cron_schedule: is required for `cron`"),
         ('type = "cron", cron_schedule = "0 25 * * *"', "cron_schedule: the hour `25` has the val"),
-        ('type = "manual", cron_schedule = "@daily"', "cron_schedule: has no meaning for `manual`"),
         ('type = "post-deploy-component"', "component_name: is required for `post-deploy-compon"),
-        ('type = "pre-provision", component_name = "db"', "component_name: has no meaning for"),
         (
             'type = "pre-deploy-component", component_name = "dbb"',
             "component_name: there is no component `dbb`; did you mean `db`?",
