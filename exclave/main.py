@@ -50,6 +50,7 @@ COMMANDS = (
     _Listed("deprovision", "commands.changes:deprovision", "Tear everything down.", _INSTALLS),
     _Listed("access", "commands.access:access", "Who may pass the gateway.", _INSTALLS),
     _Listed("status", "commands.status:status", "What runs where, and what waits.", _LOOKING),
+    _Listed("readme", "commands.readme:readme", "Print an install's readme.", _LOOKING),
     _Listed("follow", "commands.follow:follow", "Follow a run to its end.", _LOOKING),
     _Listed("logs", "commands.logs:logs", "Print what a run's tools printed.", _LOOKING),
     _Listed("demo", "demo.command:demo", "See an install's whole life, for real.", _MACHINES),

@@ -5,6 +5,7 @@ from activities.deploy.activities import DeployActivities
 from activities.deploy.deprovision import DeprovisionActivities
 from activities.deploy.provision import ProvisionActivities
 from activities.logs import LogActivities
+from activities.readme import ReadmeActivities
 from activities.terraform.activities import TerraformActivities
 from activities.workplace import Workplace
 
@@ -14,6 +15,7 @@ class Engines:
 
     def __init__(self, workplace: Workplace) -> None:
         self.logs = LogActivities(workplace)
+        self.readme = ReadmeActivities(workplace)
         self.deploy = DeployActivities(workplace)
         self.provision = ProvisionActivities(workplace)
         self.deprovision = DeprovisionActivities(workplace)

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from temporalio import activity
 
 from activities.workplace import Workplace
-from contracts import actions, deploys, logs, provisions
+from contracts import actions, deploys, logs, provisions, readmes
 from contracts.activities import Activity
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def activities_of_runs(workplace: Workplace) -> list[AnyActivity]:
 
     return [
         late(logs.READ_LOG, lambda of: of.logs.read),
+        late(readmes.READ_README, lambda of: of.readme.read),
         late(deploys.SCOPE, lambda of: of.deploy.scope),
         late(deploys.VIEW, lambda of: of.deploy.view),
         late(deploys.FINISH, lambda of: of.deploy.finish),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from apps.parts import SANDBOX
-from contracts import actions, deploys, installs, logs, operations, provisions
+from contracts import actions, deploys, installs, logs, operations, provisions, readmes
 from contracts.errors import PolicyDenied
 from stacks.policy import Operation
 
@@ -24,7 +24,14 @@ def _always(operation: Operation) -> Callable[[Any], Operation]:
     return lambda _: operation
 
 
-READING: Final = frozenset({installs.DESCRIBE.name, logs.READ_LOG.name, deploys.VIEW.name})
+READING: Final = frozenset(
+    {
+        installs.DESCRIBE.name,
+        logs.READ_LOG.name,
+        deploys.VIEW.name,
+        readmes.READ_README.name,
+    }
+)
 """They change nothing."""
 
 ENDING: Final = frozenset({operations.STOP.name})

@@ -20,6 +20,7 @@ from contracts.logs import FEATURE_LOGS
 from contracts.messages import WorkerDescription
 from contracts.operations import FEATURE_STOP
 from contracts.provisions import FEATURE_PROVISION
+from contracts.readmes import FEATURE_README
 
 PROTOCOL = 1
 """Raised when an old control plane could no longer speak with this worker."""
@@ -32,6 +33,7 @@ FEATURES = frozenset(
         FEATURE_STOP,
         FEATURE_PROVISION,
         FEATURE_LOGS,
+        FEATURE_README,
     }
 )
 """What inputs may require of this worker."""

@@ -53,7 +53,7 @@ class TestEach:
     def test_only_what_a_person_waits_for_gives_up_before_it_starts(
         self, one: Activity[BaseModel, BaseModel]
     ) -> None:
-        waited_for = {"plan.view", "operation.log", "access.mint_token"}
+        waited_for = {"plan.view", "operation.log", "access.mint_token", "install.readme"}
         expected = timedelta(seconds=5) if one.name in waited_for else None
         assert one.schedule_to_start == expected
 

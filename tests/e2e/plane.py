@@ -216,6 +216,19 @@ class Plane:
         assert done.returncode == status, done.stdout + done.stderr
         return done.stderr if status else done.stdout
 
+    def readme(self, install: str) -> str:
+        """What `exclave readme` prints."""
+        done = subprocess.run(
+            [BIN / "exclave", "readme", install],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
     def upload(self, folder: Path) -> str:
         done = subprocess.run(
             [BIN / "exclave", "upload", folder, "--registry", self.push],

@@ -48,7 +48,7 @@ def write_config(folder: Path, owner: str) -> Path:
     apps = f"{owner}/example-app-configs"
     files = {
         "metadata.toml": 'version = "v2"\ndisplay_name = "Simple"\nreadme = "./README.md"\n',
-        "README.md": "# {{ .nuon.install.name }}\n",
+        "README.md": "# {{ .nuon.install.name }} at {{ .nuon.components.api.outputs.url }}\n",
         "runner.toml": 'runner_type = "aws"\n',
         "inputs.toml": (
             '[[group]]\nname = "dns"\ndescription = "Where"\ndisplay_name = "DNS"\n'
@@ -153,3 +153,5 @@ def test_a_config_like_public_ones_is_built_unedited_and_deployed(
         "in": "repository",
         "told": f"r-us-west-2-x {site.install}",
     }
+    url = f"https://vpc-us-west-2/{site.install}/us-west-2-a"
+    assert site.plane.readme(site.install).splitlines()[0] == f"# {site.install} at {url}"
