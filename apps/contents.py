@@ -10,6 +10,7 @@ from apps.fetched import Fetched, NotFetched
 from apps.files import FileRefused, Folder
 from apps.findings import Findings
 from apps.keys import below
+from apps.spelling import nearest
 from apps.tables import Table
 
 
@@ -86,8 +87,19 @@ class Contents:
         if found is None:
             places = "".join(f"`{base}/`, " for base in bases).removesuffix(", ")
             where = f"neither in {places} nor in" if bases else "not in"
-            raise FileRefused(reference, f"is {where} the config's root")
+            hint = self._meant(reference, [*bases, ""])
+            raise FileRefused(reference, f"is {where} the config's root{hint}")
         return found
+
+    def _meant(self, reference: str, bases: list[str]) -> str:
+        """The file beside it that was probably meant, as it would be written."""
+        names = {
+            file.removeprefix(f"{base}/" if base else "")
+            for base in bases
+            for file in (self._folder.below(base) if base else self._folder.files)
+        }
+        close = nearest(reference.removeprefix("./"), names)
+        return f"; did you mean `./{close}`?" if close else ""
 
     def _remote(self, value: str, file: str, path: str) -> str:
         """What was fetched for a reference; the reference itself where nothing was fetched yet."""

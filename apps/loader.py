@@ -15,7 +15,7 @@ from apps.discovery import read_kinds
 from apps.entities import Entities
 from apps.fetched import Fetched, Wanted, wanted
 from apps.files import MAX_TOML_BYTES, FileRefused, Folder
-from apps.findings import Findings, TooManyProblems, in_order
+from apps.findings import MAX_PROBLEMS, Findings, TooManyProblems, in_order
 from apps.paths import Parsed, ReadsOf
 from apps.problems import ConfigErrors, Problem
 from apps.reading import read_entities
@@ -91,7 +91,8 @@ def check(folder: Path, fetched: Fetched | None = None) -> CheckedApp:
     refused: set[str] = set()
     missing: list[Wanted] = []
     roots: Mapping[Source, str] = {}
-    with suppress(TooManyProblems):
+    is_cut = False
+    try:
         for left_out in opened.refused:
             findings.error(left_out.file, "", left_out.message)
         entities = read_entities(read_kinds(opened, findings), opened, findings, fetched)
@@ -103,7 +104,12 @@ def check(folder: Path, fetched: Fetched | None = None) -> CheckedApp:
         missing = [] if fetched is not None or findings.has_errors else wanted(entities)
         for one in missing:
             findings.note(one.file, one.key, one.note)
+    except TooManyProblems:
+        is_cut = True
     problems = findings.placed(lambda file: _text(opened, file))
+    if is_cut:
+        message = f"has more than {MAX_PROBLEMS} problems; mend these, and check it again"
+        problems.insert(0, Problem(".", "", message))
     asked_for = _asked_for(entities) if entities else []
     can_be_used = not any(problem.severity == "error" for problem in problems)
     config = app_config(entities) if entities and can_be_used else None

@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
@@ -119,6 +119,21 @@ def to_model(
     return None
 
 
+PATTERNS_IN_WORDS: Final = {
+    r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,127}$":
+        "be letters, digits, `_` and `-`, beginning with a letter or a digit",
+    r"^[a-zA-Z_][a-zA-Z0-9_-]{0,127}$":
+        "be letters, digits, `_` and `-`, beginning with a letter or `_`",
+    r"^[a-zA-Z_][a-zA-Z0-9_]{0,127}$":
+        "be letters, digits and `_`, beginning with a letter or `_`",
+    r"^(aws|azure|gcp)(-[a-z0-9]+)?$": "be `aws`, `azure` or `gcp`",
+    r"^nuon::(sandbox|(component|action):[^\s:]+)$":
+        "be `nuon::sandbox`, `nuon::component:<name>` or `nuon::action:<name>`; `*` is any name",
+    r"^v?\d+(\.\d+){0,2}$": "be a version, as in `1.11.4`",
+}  # fmt: skip
+"""The patterns of the models, in words for people."""
+
+
 def type_name(value: object) -> str:
     """What TOML calls the value's type, with its article."""
     return _TYPES.get(type(value), "a date or time")
@@ -142,7 +157,10 @@ def _message(item: Any) -> str:  # noqa: PLR0911 - a table of cases
             quotes = "; write it in quotes" if name == "string" and is_number else ""
             return f"must be {wanted.get(name, f'a {name}')}, not {type_name(given)}{quotes}"
         case "string_pattern_mismatch":
-            return f"{shown(given)} does not fit the pattern {context['pattern']}"
+            words = PATTERNS_IN_WORDS.get(
+                context["pattern"], f"fit the pattern {context['pattern']}"
+            )
+            return f"{shown(given)} must {words}"
         case "literal_error":
             allowed = re.findall(r"'([^']*)'", str(context["expected"]))
             return f"{shown(given)} is not known{did_you_mean(str(given), allowed)}"

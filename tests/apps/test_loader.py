@@ -117,11 +117,11 @@ def changed(old: str, new: str) -> tuple[str, str, str]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (changed('name = "db"', 'name = "_db"'), "name: '_db' does not fit the pattern"),
-        (changed('name = "db"', 'name = "d b"'), "name: 'd b' does not fit the pattern"),
+        (changed('name = "db"', 'name = "_db"'), "name: '_db' must be letters, digits"),
+        (changed('name = "db"', 'name = "d b"'), "name: 'd b' must be letters, digits"),
         (changed('name = "db"\n', ""), "name: is required"),
         (changed('terraform_version = "1.11.4"\n', ""), "terraform_version: is required"),
-        (changed('"1.11.4"', '"latest"'), "terraform_version: 'latest' does not fit"),
+        (changed('"1.11.4"', '"latest"'), "terraform_version: 'latest' must be a v"),
         (changed('"1.11.4"', "1.11"), "terraform_version: must be a string, not a float"),
         (changed('type = "terraform_module"\n', ""), "type: is required"),
         (changed("terraform_module", "terraform_modul"), "did you mean `terraform_module`?"),
@@ -152,6 +152,8 @@ def changed(old: str, new: str) -> tuple[str, str, str]:
         (changed("vars =", "max_auto_retries = -1\nvars ="), "max_auto_retries: "),
         (changed("vars =", "env_vars = { A = 1 }\nvars ="), "env_vars.A: must be a string, not an"),
         (changed("vars =", 'var_file = [{ contents = "./no" }]\nvars ='), "./no: is neither in `c"),
+        (changed("vars =", 'var_file = [{ contents = "./metadta.toml" }]\nvars ='),
+         "did you mean `./metadata.toml`?"),
         (changed("vars =", 'var_file = [{ contents = "./../../no" }]\nvars ='), "leads out of"),
         (changed("vars =", 'var_file = [{ contents = "file:///x" }]\nvars ='), "file of one machi"),
         (changed("vars =", "build_timeout = '2h'\nvars ="), "build_timeout: 2h is out of range"),

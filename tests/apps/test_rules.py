@@ -24,7 +24,7 @@ MISTAKES = [
      "secret[0].kubernetes_secret_name: is required for `kubernetes_sync`"),
     ("secrets.toml", 'format = "base64"', 'format = "hex"', "secret[0].format: 'hex' is not known"),
     ("secrets.toml", 'name = "key"', 'name = "password"', "there is already a secret `password`"),
-    ("runner.toml", "aws-eks", "vmware", "runner_type: 'vmware' does not fit the pattern"),
+    ("runner.toml", "aws-eks", "vmware", "runner_type: 'vmware' must be `aws`, `azure` or `gcp`"),
     ("stack.toml", "index = 1\n", 'index = 1\n[[custom_nested_stacks]]\nname = "b"\n'
      'template_url = "x"\nindex = 1\n[custom_nested_stacks.y]\n',
      "custom_nested_stacks[1].index: there is already a nested stack with the index `1`"),
@@ -44,7 +44,7 @@ MISTAKES = [
     ("break_glass.toml", 'policies = [{ managed_policy_name = "Admin" }]', "",
      "role[0].policies: is required, or `named_policies`: what the role may do"),
     ("operation_roles.toml", "matrix", "list", "type: 'list' is not known; there is `matrix`"),
-    ("operation_roles.toml", "component:*", "part:*", "rules[0].principal: 'nuon::part:*' does no"),
+    ("operation_roles.toml", "component:*", "part:*", "rules[0].principal: 'nuon::part:*' must be"),
     ("operation_roles.toml", "component:*", "component:nothing",
      "rules[0].principal: there is no component `nothing`"),
     ("runbooks/update.toml", 'action_name = "check"', 'action_name = "check"\nplan_only = true',

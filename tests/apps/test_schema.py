@@ -1,5 +1,7 @@
 """The JSON Schema of every kind takes what the loader takes, and tells an editor of the rest."""
 
+import json
+import re
 import tomllib
 from typing import Any
 
@@ -11,6 +13,7 @@ from test_every_kind import FILES
 from apps.config.shape import shape
 from apps.kinds import KINDS
 from apps.schema import SCHEMAS, schema
+from apps.tables import PATTERNS_IN_WORDS
 
 OF_FOLDERS = {
     "components": "component", "actions": "action", "runbooks": "runbook", "installs": "install",
@@ -74,3 +77,10 @@ def test_no_key_is_left_out() -> None:
     for name, kind in KINDS.items():
         if kind.document is not None and name != "sandbox":
             assert set(schema(name)["properties"]) == set(shape(kind.document))
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_every_pattern_is_told_in_words(kind: str) -> None:
+    """Who writes a config need not read regular expressions."""
+    patterns = set(re.findall(r'"pattern": "((?:[^"\\\\]|\\\\.)*)"', json.dumps(schema(kind))))
+    assert {json.loads(f'"{pattern}"') for pattern in patterns} <= PATTERNS_IN_WORDS.keys()
