@@ -20,6 +20,8 @@ class Component:
     extra: str = ""
     variables: dict[str, str] = field(default_factory=dict)
     """More variables, by name: a template."""
+    marked: dict[str, str] = field(default_factory=dict)
+    """And more, which the module marks as sensitive."""
 
 
 def write_app(
@@ -63,6 +65,7 @@ def _variables(one: Component) -> dict[str, str]:
         "lines": "{{ .nuon.inputs.inputs.lines }}",
         **{f"from_{n}": f"{{{{ .nuon.components.{n}.outputs.id }}}}" for n in one.needs},
         **one.variables,
+        **one.marked,
     }
 
 
@@ -79,11 +82,16 @@ def _write_module(folder: Path, one: Component) -> None:
     module = folder / "modules" / one.name
     module.mkdir(parents=True)
     (module / "main.tf").write_text(
-        "".join(f'variable "{name}" {{ type = string }}\n' for name in variables)
+        "".join(_variable(name, marked=name in one.marked) for name in variables)
         + "".join(_resource(one, number) for number in range(1, one.resources + 1))
         + f'output "id" {{ value = terraform_data.r{one.resources}.id }}\n'
         + one.extra
     )
+
+
+def _variable(name: str, *, marked: bool) -> str:
+    mark = "\n  sensitive = true" if marked else ""
+    return f'variable "{name}" {{\n  type = string{mark}\n}}\n'
 
 
 def _resource(one: Component, number: int) -> str:
