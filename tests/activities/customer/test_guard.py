@@ -42,6 +42,7 @@ from store.machine import Machine
 from store.opening import folder_description
 from store.turns import check_turn
 from workers import install as install_worker
+from workers.process import nothing
 
 RELEASE = "sha256:" + "1" * 64
 OTHER = "sha256:" + "2" * 64
@@ -146,7 +147,7 @@ def test_every_activity_of_the_worker_is_known_to_the_policy(
     """One that is in none of the lists is refused; one that is registered must be in one."""
     made: dict[str, Any] = {}
     monkeypatch.setattr(install_worker, "Worker", lambda client, **settings: made.update(settings))
-    install_worker.make(cast(Any, None), site.workplace)
+    install_worker.make(cast(Any, None), site.workplace, nothing)
     names = {one.__temporal_activity_definition.name for one in made["activities"]}
     assert names == READING | ENDING | CHANGING.keys()
     assert not (READING | ENDING) & CHANGING.keys()
