@@ -311,7 +311,9 @@ def use_another_key(plane: Plane) -> None:
     before = MasterKeys.read(keys_file(plane))
     added = before.with_new_key()
     added.write(keys_file(plane), replaces=True)
-    exclave(plane, "keys", "gateway", keys_file(plane), plane.folder / "dev/gateway/access-keys.json")
+    exclave(
+        plane, "keys", "gateway", keys_file(plane), plane.folder / "dev/gateway/access-keys.json"
+    )
     [key] = added.keys.keys() - before.keys.keys()
     exclave(plane, "keys", "use", keys_file(plane), key)
 
