@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from s3_server import ENVIRONMENT, UNSET, S3Server, running_s3
+
+from tests.s3_server import ENVIRONMENT, UNSET, S3Server, running_s3
 
 # Neither fails because the machine is busy; `make fast` takes a fifth of the examples.
 for profile, examples in (("full", 100), ("fast", 20)):
