@@ -22,15 +22,15 @@ import pytest_asyncio
 import uvicorn
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from jwt.algorithms import RSAAlgorithm
-from s3_server import S3Server
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from tls_certificates import make_certificate
 
 from activities.access.vouching import Aws, NotVouched, OpenId, Vouching
 from contracts.access import CloudIdentity
+from tests.s3_server import S3Server
+from tests.tls_certificates import make_certificate
 from wire.aws_document import signed_sts_request
 from wire.cloud_documents import BOUND_HEADER
 

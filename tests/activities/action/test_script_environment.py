@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from test_action_steps import OUT, Site, step
 
 from contracts.errors import BadConfig
+from tests.activities.action.test_action_steps import OUT, Site, step
 
 
 async def test_its_own_variables_reach_the_script(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 
 import pytest
-from deploy_site import DeploySite, action, component, module
 from pydantic import BaseModel
 from temporalio.testing import ActivityEnvironment
 
@@ -20,6 +19,7 @@ from contracts.messages import Turn
 from store.interface import ANY
 from store.leases import Leases
 from store.machine import Machine
+from tests.activities.deploy.deploy_site import DeploySite, action, component, module
 
 SECRET = "hunter2hunter2"
 THERE = Machine("there", "boot")

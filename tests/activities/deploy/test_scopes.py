@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deploy_site import DeploySite, action, component, input_of, module
 from temporalio.testing import ActivityEnvironment
 
 from apps.parts import SANDBOX
 from contracts.actions import ActionScope, ScopeAction, StepInput
 from contracts.deploys import Decision, Scope, TriggeredAction
 from contracts.errors import BadInput, NotThere, TurnRefused
+from tests.activities.deploy.deploy_site import DeploySite, action, component, input_of, module
 
 ZONE = "{{ .nuon.inputs.inputs.zone }}"
 ON_SANDBOX = {"vars": {"vpc": "{{ .nuon.sandbox.outputs.vpc }}"}}

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from deploy_site import DeploySite
 from temporalio.testing import ActivityEnvironment
 
 from activities.deploy.activities import DeployActivities
@@ -16,6 +15,7 @@ from artifacts.registry import Registry
 from contracts.deploys import Applied, Decision, Plan, Scope, ViewInput
 from contracts.errors import EngineFailed
 from tests.activities.build.shop_source import SANDBOX_FILES, build, registry_of, write_shop
+from tests.activities.deploy.deploy_site import DeploySite
 
 pytestmark = pytest.mark.e2e
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from operation_site import Site
 
 from activities.operations.processes import send_holders
+from tests.activities.operations.operation_site import Site
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
-from operation_site import SUBJECT, Site
 
 from activities.operations.keeping import keep_lease
 from activities.operations.spec import LeaseTerms
 from store.leases import Leases
+from tests.activities.operations.operation_site import SUBJECT, Site
 
 
 async def test_a_cancel_that_arrives_while_the_keeper_ends_is_not_lost(site: Site) -> None:

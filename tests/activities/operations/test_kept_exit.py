@@ -5,10 +5,10 @@ import os
 import signal
 
 import pytest
-from operation_site import KEY, SUBJECT, Site
 
 from activities.operations.operation import ToolEnd
 from activities.operations.spec import Command, ToolRun
+from tests.activities.operations.operation_site import KEY, SUBJECT, Site
 
 WAITING = "touch up; until [ -e stop ]; do sleep 0.05; done; "
 

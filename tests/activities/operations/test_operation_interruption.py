@@ -5,13 +5,13 @@ import os
 import signal
 
 import pytest
-from operation_site import KEY, SUBJECT, Site, until
 
 from activities.operations.locks import hold
 from activities.operations.opening import Operations
 from activities.operations.operation import LeaseTerms, ToolEnd, ToolRun
 from contracts.errors import Draining, LockHeld
 from store.leases import Lease, Leases, Machine
+from tests.activities.operations.operation_site import KEY, SUBJECT, Site, until
 
 # `wait` is left for a trap at once; a shell that forks over and over may miss a signal.
 KIND = "trap 'touch asked; kill $s; exit 1' INT; sleep 60 & s=$!; touch up; wait $s"

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from operation_site import KEY, SUBJECT, Site, until
 
 from activities.operations.operation import LeaseTerms, ToolEnd
 from store.journal import Journal
 from store.leases import Machine
+from tests.activities.operations.operation_site import KEY, SUBJECT, Site, until
 
 ROOT = Path(__file__).resolve().parents[3]
 WAITING = "touch up; until [ -e stop ]; do sleep 0.05; done; touch done"

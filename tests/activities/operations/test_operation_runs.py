@@ -6,11 +6,11 @@ import signal
 import sys
 
 import pytest
-from operation_site import KEY, SUBJECT, Site, until
 
 from activities.operations import starting
 from activities.operations.operation import Command, ToolRun
 from contracts.errors import ToolLost
+from tests.activities.operations.operation_site import KEY, SUBJECT, Site, until
 
 
 async def test_a_tool_runs_with_its_own_environment_and_leaves_private_files(site: Site) -> None:

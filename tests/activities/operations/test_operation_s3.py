@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from operation_site import KEY, SUBJECT, Site, until
-from s3_server import S3Server
 
 from activities.operations.opening import Operations
 from activities.operations.operation import Outcome
@@ -19,6 +17,8 @@ from store.leases import Leases, Machine
 from store.opening import s3_description
 from store.s3 import S3Store
 from store.s3_place import S3Place
+from tests.activities.operations.operation_site import KEY, SUBJECT, Site, until
+from tests.s3_server import S3Server
 
 ROOT = Path(__file__).resolve().parents[3]
 LEASE = f"leases/{SUBJECT}.json"

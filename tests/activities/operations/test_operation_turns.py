@@ -3,7 +3,6 @@
 import asyncio
 
 import pytest
-from operation_site import KEY, SUBJECT, Site, until
 
 from activities.operations.opening import Operations
 from activities.operations.operation import LeaseTerms
@@ -11,6 +10,7 @@ from contracts.errors import Unreachable
 from store.journal import Failure, Outcome
 from store.leases import Machine
 from store.opening import folder_description
+from tests.activities.operations.operation_site import KEY, SUBJECT, Site, until
 
 
 async def test_two_operations_on_one_subject_take_turns(site: Site) -> None:

@@ -5,10 +5,9 @@ import os
 import signal
 import sys
 
-from operation_site import KEY, SUBJECT, Site
-
 from activities.operations.operation import Command, ToolRun
 from activities.operations.spec import SNAPSHOT_FILE
+from tests.activities.operations.operation_site import KEY, SUBJECT, Site
 
 WRITES = r"""
 import json, os, sys, time

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from operation_site import KEY, SUBJECT, Site
 
 from activities.operations.keeping import keep_lease
 from activities.operations.locks import hold
@@ -18,6 +17,7 @@ from store.files import make_folders
 from store.folder import FolderStore
 from store.leases import Leases
 from store.opening import folder_description
+from tests.activities.operations.operation_site import KEY, SUBJECT, Site
 
 TERMS = LeaseTerms(seconds=90, renew_seconds=0.05, margin_seconds=15)
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from terraform_plans import NAMES, change, changes, objects, plan
 
 from activities.terraform.changes import Changes, read_changes
 from contracts.deploys import ChangeCounts
 from contracts.errors import EngineFailed
+from tests.activities.terraform.terraform_plans import NAMES, change, changes, objects, plan
 
 KEY = b"k" * 32
 WHOSE = {"install": "acme", "component": "net", "verb": "apply"}

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from terraform_site import Module, TerraformSite
 
 from activities.terraform.locking import StateLocks
 from activities.terraform.state_lock import read_lock
 from contracts.errors import LockHeld
+from tests.activities.terraform.terraform_site import Module, TerraformSite
 
 HOLDER = """
 import fcntl, sys

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from terraform_plans import NAMES, change, changes, objects
 
 from activities.terraform.changes import Change, Changes
 from activities.terraform.remainder import beyond_approval, dropped_replaces
+from tests.activities.terraform.terraform_plans import NAMES, change, changes, objects
 
 TAINTED = "replace_because_tainted"
 

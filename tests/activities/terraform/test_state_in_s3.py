@@ -11,9 +11,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from s3_faults import BROKEN, Fault, Request, Way, refused, way_to
-from s3_server import S3Server
-from terraform_site import Module, TerraformSite
 
 from activities.masking import MASK
 from activities.terraform import backend
@@ -23,6 +20,9 @@ from activities.terraform.state_lock import lock_key
 from contracts.errors import EngineFailed, LockHeld, Unreachable
 from store.interface import ANY, StoreUnavailable
 from store.s3_place import S3Place
+from tests.activities.terraform.terraform_site import Module, TerraformSite
+from tests.s3_faults import BROKEN, Fault, Request, Way, refused, way_to
+from tests.s3_server import S3Server
 
 LOCK = lock_key("net")
 

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from terraform_site import Module, TerraformSite
 
 from activities.masking import MASK
 from contracts.errors import BadConfig, EngineFailed, StalePlan
+from tests.activities.terraform.terraform_site import Module, TerraformSite
 
 pytestmark = pytest.mark.e2e
 

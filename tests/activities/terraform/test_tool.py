@@ -6,10 +6,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from terraform_site import Module, TerraformSite
 
 from activities.terraform.tool import LIBRARY, TerraformTool, environment, find_terraform
 from contracts.errors import BadConfig, EngineFailed, ToolMissing, Unreachable
+from tests.activities.terraform.terraform_site import Module, TerraformSite
 
 
 def tool(version: str, name: str = "terraform") -> TerraformTool:

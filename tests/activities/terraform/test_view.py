@@ -5,12 +5,12 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from terraform_plans import NAMES, SECRET, change, changes, objects
 
 from activities.masking import MASK, Mask
 from activities.terraform import view
 from activities.terraform.changes import Changes
 from activities.terraform.view import PAGE_BYTES, pages, render_view
+from tests.activities.terraform.terraform_plans import NAMES, SECRET, change, changes, objects
 
 NOTHING = Mask.of([])
 
