@@ -1,7 +1,8 @@
 from pathlib import Path
 
 import pytest
-from app_folder import App
+
+from tests.apps.app_folder import App
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 """Every kind of file with all of its keys is loaded, as a file and as a folder."""
 
 import pytest
-from app_folder import App, told
 
 from apps.config.plane import Source
 from apps.kinds import KINDS
 from apps.loader import LoadedApp
+from tests.apps.app_folder import App, told
 
 REPO = '[public_repo]\nrepo = "vendor/app"\ndirectory = "x"\nbranch = "main"\n'
 ROLE = 'name = "{{ .nuon.install.id }}-NAME"\ndescription = "d"\n'

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from app_folder import DB, App
 
 from apps import files
 from apps.files import FileRefused, Folder
 from apps.loader import check
+from tests.apps.app_folder import DB, App
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from app_folder import ACTION, DB, INPUTS, METADATA, MODULE, App, told
 
 from apps.loader import ConfigErrors, check, load
+from tests.apps.app_folder import ACTION, DB, INPUTS, METADATA, MODULE, App, told
 
 
 def test_a_whole_config_is_loaded(app: App) -> None:

@@ -3,12 +3,12 @@
 import os
 
 import pytest
-from app_folder import ACTION, DB, App
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from apps import files
 from apps.loader import ConfigErrors
+from tests.apps.app_folder import ACTION, DB, App
 
 
 @pytest.mark.parametrize("target", ["/etc/passwd", "main.tf", "nowhere"])

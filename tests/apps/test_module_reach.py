@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from app_folder import DB, MODULE, App
 
 from apps.config import Source
 from apps.module_reach import Reach, lowest, reach, within
+from tests.apps.app_folder import DB, MODULE, App
 
 
 def write(top: Path, files: dict[str, str]) -> None:

@@ -8,14 +8,14 @@ import re
 from pathlib import Path
 
 import pytest
-from app_folder import App
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_every_kind import FILES
 
 from apps.frozen import freeze, thaw
 from apps.graph import Graph
 from apps.loader import CheckedApp, check
+from tests.apps.app_folder import App
+from tests.apps.test_every_kind import FILES
 
 EXAMPLES = int(os.environ.get("MUTATIONS", settings().max_examples))
 

@@ -1,8 +1,7 @@
 """Where a problem is: the line of its key, also within strings and in files that are read in."""
 
-from app_folder import ACTION, DB, App
-
 from apps.problems import Problem
+from tests.apps.app_folder import ACTION, DB, App
 
 
 def places(problems: list[Problem]) -> list[str]:

@@ -1,7 +1,8 @@
 """Ways of writing that published configs have, beyond what one complete config shows."""
 
 import pytest
-from app_folder import ACTION, DB, App, told
+
+from tests.apps.app_folder import ACTION, DB, App, told
 
 SECRET = 'name = "key"\ndescription = "d"\n'
 

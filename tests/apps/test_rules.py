@@ -1,8 +1,9 @@
 """What must hold within a table and between tables, one mistake at a time."""
 
 import pytest
-from app_folder import App
-from test_every_kind import FILES, REPO
+
+from tests.apps.app_folder import App
+from tests.apps.test_every_kind import FILES, REPO
 
 
 @pytest.fixture

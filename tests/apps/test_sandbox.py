@@ -1,7 +1,8 @@
 """The sandbox of an app: checked as components are, and what its templates and others' may read."""
 
 import pytest
-from app_folder import ACTION, DB, MODULE, App
+
+from tests.apps.app_folder import ACTION, DB, MODULE, App
 
 SANDBOX = """terraform_version = "1.11.4"
 public_repo = { repo = ".", directory = "modules/ground" }

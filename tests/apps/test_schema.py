@@ -6,14 +6,14 @@ import tomllib
 from typing import Any
 
 import pytest
-from app_folder import ACTION, DB
 from jsonschema import Draft7Validator
-from test_every_kind import FILES
 
 from apps.config.shape import shape
 from apps.kinds import KINDS
 from apps.schema import SCHEMAS, schema
 from apps.tables import PATTERNS_IN_WORDS
+from tests.apps.app_folder import ACTION, DB
+from tests.apps.test_every_kind import FILES
 
 OF_FOLDERS = {
     "components": "component", "actions": "action", "runbooks": "runbook", "installs": "install",

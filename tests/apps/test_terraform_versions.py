@@ -1,9 +1,9 @@
 """The Terraform that a config asks for, against what its modules require."""
 
 import pytest
-from app_folder import DB, MODULE, App, told
 
 from apps.terraform_versions import requirement_problem
+from tests.apps.app_folder import DB, MODULE, App, told
 
 
 @pytest.mark.parametrize(

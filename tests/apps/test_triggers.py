@@ -3,10 +3,10 @@
 from typing import get_args
 
 import pytest
-from app_folder import ACTION, DB, App, told
 
 from apps.config import TriggerType
 from apps.triggers import triggered_actions
+from tests.apps.app_folder import ACTION, DB, App, told
 
 
 def triggered(app: App, *triggers: str) -> None:

@@ -1,8 +1,7 @@
 """What lies elsewhere is noted when a config is checked, and hinders nothing."""
 
-from app_folder import ACTION, DB, App, told
-
 from apps.config import Source
+from tests.apps.app_folder import ACTION, DB, App, told
 
 FETCHED = "is fetched when a release is built, and kept in it"
 REMOTE = DB.replace(

@@ -3,8 +3,13 @@
 import re
 
 import pytest
-from generated_calls import DATA, calls
-from golden_cases import (
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from apps.templates import TemplateError, go_text, parse
+from apps.templates.functions import FUNCTIONS, REFUSED
+from tests.apps.templates.generated_calls import DATA, calls
+from tests.apps.templates.golden_cases import (
     Case,
     Result,
     areas,
@@ -14,11 +19,6 @@ from golden_cases import (
     run_engine,
     sprig_functions,
 )
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
-from apps.templates import TemplateError, go_text, parse
-from apps.templates.functions import FUNCTIONS, REFUSED
 
 OWN = ("refused", "lenient")
 """Where ours differs on purpose."""
