@@ -4,11 +4,11 @@ import re
 from datetime import timedelta
 
 import pytest
-from contract_models import activities
 from pydantic import BaseModel
 
 from contracts.activities import Activity
 from contracts.messages import Message, OperationInput, WorkerInput
+from tests.contracts.contract_models import activities
 
 ALL = activities()
 LOCAL = {"release.read", "access.verify_enrolment"}

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contract_models import models
 from pydantic import BaseModel
 
 from contracts.messages import Command, Message
+from tests.contracts.contract_models import models
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES = sorted(GOLDEN.glob("*/*.json"))
