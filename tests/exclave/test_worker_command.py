@@ -4,7 +4,6 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from s3_server import S3Server
 from typer.testing import CliRunner
 
 from exclave.worker import worker
@@ -14,6 +13,7 @@ from store.folder import FolderStore
 from store.interface import Store
 from store.s3 import S3Store
 from store.s3_place import S3Place
+from tests.s3_server import S3Server
 
 PLAIN = Enrolment.of(
     install="acme", namespace="dev", temporal="127.0.0.1:1", releases="http://127.0.0.1:1"

@@ -1,7 +1,6 @@
 """A Temporal server, a control worker, and an install whose worker is faked, for each command."""
 
 import re
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,12 +8,9 @@ import pytest
 import pytest_asyncio
 from temporalio.client import Client
 
-# The site of the tests of workflows is this one's, too.
-sys.path.append(str(Path(__file__).parents[2] / "workflows"))
-
-from typing_person import Person, ToldWorker
-from workflow_plane import control_plane
-from workflow_site import RELEASE, FakeControl, Site
+from tests.exclave.commands.typing_person import Person, ToldWorker
+from tests.workflows.workflow_plane import control_plane
+from tests.workflows.workflow_site import RELEASE, FakeControl, Site
 
 
 @pytest.fixture(scope="session")

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 from temporalio.client import Client
-from typing_person import Person
-from workflow_plane import BUILD_ENROLMENT, ENROLMENT_KEY
-from workflow_site import FakeControl, Site
 
 from activities.access.authority import EnrolmentAuthority
 from contracts.access import Enrolled, EnrolRequest, TokenProof
 from contracts.names import access_workflow_id
 from stacks.enrolment import BuildEnrolment
+from tests.exclave.commands.typing_person import Person
+from tests.workflows.workflow_plane import BUILD_ENROLMENT, ENROLMENT_KEY
+from tests.workflows.workflow_site import FakeControl, Site
 from wire.enrolment_token import EnrolmentToken, TokenId
 from wire.worker_identity import WorkerIdentity
 

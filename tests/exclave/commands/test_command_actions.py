@@ -2,12 +2,20 @@
 
 import pytest
 from temporalio.client import Client
-from typing_person import Person, ToldWorker
-from workflow_site import NO_CHANGES, RELEASE, FakeControl, Site, asked, decision, outcomes
 
 from contracts.actions import StepResult
 from contracts.deploys import Outputs, TriggeredAction
 from contracts.errors import EngineFailed
+from tests.exclave.commands.typing_person import Person, ToldWorker
+from tests.workflows.workflow_site import (
+    NO_CHANGES,
+    RELEASE,
+    FakeControl,
+    Site,
+    asked,
+    decision,
+    outcomes,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

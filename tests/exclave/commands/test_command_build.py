@@ -9,8 +9,6 @@ import pytest_asyncio
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
-from typing_person import Person
-from workflow_site import digest
 
 from contracts import builds
 from contracts.builds import (
@@ -24,6 +22,8 @@ from contracts.builds import (
 )
 from contracts.errors import BadConfig
 from contracts.names import BUILD_QUEUE
+from tests.exclave.commands.typing_person import Person
+from tests.workflows.workflow_site import digest
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

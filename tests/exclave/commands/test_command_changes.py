@@ -1,8 +1,10 @@
 """`exclave deploy` and its like: a run is started, followed and told to its end."""
 
 import pytest
-from typing_person import Person
-from workflow_site import (
+
+from contracts.errors import EngineFailed
+from tests.exclave.commands.typing_person import Person
+from tests.workflows.workflow_site import (
     NO_CHANGES,
     OTHER_RELEASE,
     RELEASE,
@@ -12,8 +14,6 @@ from workflow_site import (
     decision,
     outcomes,
 )
-
-from contracts.errors import EngineFailed
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

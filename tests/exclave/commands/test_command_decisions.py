@@ -1,8 +1,9 @@
 """`exclave plan`, `approve` and `deny`."""
 
 import pytest
-from typing_person import Person
-from workflow_site import Site, asked, decision, failure, outcomes
+
+from tests.exclave.commands.typing_person import Person
+from tests.workflows.workflow_site import Site, asked, decision, failure, outcomes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 from temporalio.client import Client
-from typing_person import Person, ToldWorker
-from workflow_site import RELEASE, FakeControl, Site
 
 from contracts.releases import DeclaredInput
+from tests.exclave.commands.typing_person import Person, ToldWorker
+from tests.workflows.workflow_site import RELEASE, FakeControl, Site
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

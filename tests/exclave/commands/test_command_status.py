@@ -3,8 +3,10 @@
 import asyncio
 
 import pytest
-from typing_person import Person, Typed
-from workflow_site import (
+
+from contracts.errors import EngineFailed
+from tests.exclave.commands.typing_person import Person, Typed
+from tests.workflows.workflow_site import (
     NO_CHANGES,
     OTHER_RELEASE,
     RELEASE,
@@ -15,8 +17,6 @@ from workflow_site import (
     outcomes,
     until,
 )
-
-from contracts.errors import EngineFailed
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

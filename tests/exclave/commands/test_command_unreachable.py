@@ -3,8 +3,9 @@
 import socket
 
 import pytest
-from typing_person import Person
-from workflow_site import Site
+
+from tests.exclave.commands.typing_person import Person
+from tests.workflows.workflow_site import Site
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from temporalio import activity
-from workflow_site import FakeWorker
 
 from contracts.logs import READ_LOG, LogPage, ReadLog
+from tests.workflows.workflow_site import FakeWorker
 
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE_SECONDS = 60
