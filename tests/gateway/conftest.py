@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from authority import Authority, make_authority
-from gateway_parts import Credentials, Site, temporal
 from temporalio.client import Client
+
+from tests.gateway.authority import Authority, make_authority
+from tests.gateway.gateway_parts import Credentials, Site, temporal
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -15,7 +15,6 @@ from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
-from tls_certificates import Certificate
 
 from activities.access.activities import AccessActivities, PayloadKeys
 from activities.access.authority import EnrolmentAuthority, EnrolmentKey
@@ -35,6 +34,7 @@ from gateway.address_limits import AddressLimits
 from gateway.credentials import CredentialKey, GatewayCredentials
 from gateway.enrolment import Enrolment
 from gateway.identity import Identity
+from tests.tls_certificates import Certificate
 from wire.arguments import ArgumentCount
 from wire.conversion import data_converter
 from wire.enrolling import ControlKeys, Enrolee, GatewayCalls

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc
-from authority import Authority
 from google.protobuf.message import Message
 from grpc import aio
 from starlette.routing import Route
@@ -31,6 +30,7 @@ from gateway.identity import Identity, Standing, Unauthenticated
 from gateway.limits import Limits
 from gateway.listening import listen
 from gateway.upstream import TemporalFrontend
+from tests.gateway.authority import Authority
 
 SECRET = b"s" * 32
 FOREVER = time.time() + 1e6

@@ -13,11 +13,10 @@ import signal
 import sys
 from pathlib import Path
 
-from authority import Authority
-from gateway_parts import Credentials, Site, install
-
 from gateway.front import FrontLimits
 from gateway.limits import Limits
+from tests.gateway.authority import Authority
+from tests.gateway.gateway_parts import Credentials, Site, install
 
 
 async def main(temporal: str, port: str, folder: str, *names: str) -> None:

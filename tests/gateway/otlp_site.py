@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-from gateway_parts import Credentials, Standings, build, install
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
@@ -25,6 +24,7 @@ from gateway.telemetry.queue import Batch, Sink, TelemetryQueue
 from gateway.telemetry.settings import taking_in
 from gateway.telemetry.signals import SIGNALS, Signal
 from tests.artifacts.serving import served
+from tests.gateway.gateway_parts import Credentials, Standings, build, install
 
 PROTOBUF = {"Content-Type": "application/x-protobuf"}
 JSON = {"Content-Type": "application/json"}

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import grpc
-from authority import Authority
-from gateway_parts import Calling, Credentials, Gateway, Site, install
 from grpc import StatusCode, aio
 
 from gateway.limits import Limits
+from tests.gateway.authority import Authority
+from tests.gateway.gateway_parts import Calling, Credentials, Gateway, Site, install
 
 ACME = install("acme")
 OTHER = install("other")

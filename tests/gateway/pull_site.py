@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import httpx
-from gateway_parts import Credentials, Standings, build, install
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -38,6 +37,7 @@ from gateway.pulls.told import Allowed
 from gateway.pulls.upstream import UpstreamRegistry
 from gateway.pulls.upstream_pushes import UpstreamBackend
 from tests.artifacts.serving import served
+from tests.gateway.gateway_parts import Credentials, Standings, build, install
 
 SHOP = "apps/shop"
 

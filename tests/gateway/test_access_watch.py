@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from enrolment_site import Clock, Org, controlled, identity, soon, temporal, watching
 from temporalio.client import Client, WorkflowHistory
 from temporalio.worker import Replayer
 
 from contracts.access import KEYS_PER_SUBJECT
 from gateway.access import AccessWatch
 from gateway.identity import Standing
+from tests.gateway.enrolment_site import Clock, Org, controlled, identity, soon, temporal, watching
 from wire.arguments import ArgumentCount
 from wire.conversion import data_converter
 from wire.enrolment_token import EnrolmentToken

@@ -9,10 +9,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from authority import Authority
-from gateway_parts import SECRET, Credentials, Standings, install
-from otlp_site import PROTOBUF, logs
-from pull_site import SHOP, PullSite, Word, make_release
 from pydantic import ValidationError
 
 from artifacts.layout import Layout
@@ -26,6 +22,10 @@ from gateway.pulls.settings import ArtifactsSection
 from gateway.pulls.upstream import UpstreamRegistry
 from gateway.telemetry.settings import TelemetrySection
 from gateway.upstream import TemporalFrontend
+from tests.gateway.authority import Authority
+from tests.gateway.gateway_parts import SECRET, Credentials, Standings, install
+from tests.gateway.otlp_site import PROTOBUF, logs
+from tests.gateway.pull_site import SHOP, PullSite, Word, make_release
 
 
 @asynccontextmanager

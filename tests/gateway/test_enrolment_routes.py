@@ -12,7 +12,17 @@ import httpx
 import jwt
 import pytest
 import pytest_asyncio
-from enrolment_site import (
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from temporalio.client import Client
+
+from activities.access.authority import EnrolmentKey
+from gateway.address_limits import AddressLimits
+from gateway.credentials import CredentialKey
+from gateway.identity import Standing, Unauthenticated
+from tests.gateway.enrolment_site import (
     ORG,
     Clock,
     Gateway,
@@ -25,17 +35,7 @@ from enrolment_site import (
     soon,
     temporal,
 )
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
-from temporalio.client import Client
-from tls_certificates import make_certificate
-
-from activities.access.authority import EnrolmentKey
-from gateway.address_limits import AddressLimits
-from gateway.credentials import CredentialKey
-from gateway.identity import Standing, Unauthenticated
+from tests.tls_certificates import make_certificate
 from wire.credential import ByToken, Credentials, Enrolling
 from wire.enrolling import Answer, AnswerForged, GatewayAway, GatewayCalls, GatewayRefused
 from wire.enrolment_messages import (

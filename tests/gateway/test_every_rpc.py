@@ -3,7 +3,6 @@
 import asyncio
 
 import pytest
-from gateway_parts import SECRET, Calling, Gateway, Site, build, install
 from google.protobuf.message import Message
 from grpc import StatusCode
 from temporalio.api.operatorservice.v1 import service_pb2 as operator
@@ -26,6 +25,7 @@ from temporalio.service import RPCError
 from gateway.identity import Identity, Standing
 from gateway.limits import Limits
 from gateway.task_tokens import Purpose, TaskTokens
+from tests.gateway.gateway_parts import SECRET, Calling, Gateway, Site, build, install
 
 pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="session")]
 

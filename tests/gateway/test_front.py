@@ -11,8 +11,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from authority import Authority, make_authority, renew
-from gateway_parts import Credentials, Gateway, Site, install
 from grpc import StatusCode
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -24,6 +22,8 @@ from gateway.front import Front, FrontLimits
 from gateway.hello import Speaks, speaks_in_clear
 from gateway.listening import CannotListen, listen
 from gateway.peers import Peers
+from tests.gateway.authority import Authority, make_authority, renew
+from tests.gateway.gateway_parts import Credentials, Gateway, Site, install
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"

@@ -7,13 +7,13 @@ from contextlib import suppress
 
 import pytest
 import pytest_asyncio
-from gateway_parts import Credentials, Site, install
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from gateway.audit import Audit
 from gateway.callers import Callers, Rate, Refused
+from tests.gateway.gateway_parts import Credentials, Site, install
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -6,10 +6,7 @@ from collections.abc import AsyncIterator
 
 import grpc
 import pytest
-from authority import Authority
-from gateway_parts import Gateway
 from grpc import StatusCode, aio
-from played_temporal import playing
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.worker.v1 import WorkerHeartbeat
 from temporalio.api.workflowservice.v1 import (
@@ -22,6 +19,9 @@ from temporalio.api.workflowservice.v1 import (
 from gateway import proxy
 from gateway.calls import COMMANDS_PREFIX, WORKFLOW_SERVICE
 from gateway.limits import Limits
+from tests.gateway.authority import Authority
+from tests.gateway.gateway_parts import Gateway
+from tests.gateway.played_temporal import playing
 
 
 class Slow:

@@ -4,11 +4,11 @@ import json
 import logging
 
 import pytest
-from gateway_parts import build, install
 
 from gateway.audit import OTHER_RPC, Audit
 from gateway.identity import Identity
 from gateway.limits import Allowances, Buckets, Limits, TooMuch
+from tests.gateway.gateway_parts import build, install
 
 
 class Clock:

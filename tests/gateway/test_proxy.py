@@ -4,10 +4,7 @@ import gzip
 from dataclasses import replace
 
 import pytest
-from authority import Authority
-from gateway_parts import Credentials, Site
 from grpc import StatusCode
-from played_temporal import ACME, playing
 from temporalio.api.namespace.v1 import NamespaceInfo
 from temporalio.api.workflowservice.v1 import (
     DescribeNamespaceResponse,
@@ -18,6 +15,9 @@ from gateway import proxy
 from gateway.bodies import MESSAGE_BYTES
 from gateway.identity import Standing
 from gateway.limits import Limits
+from tests.gateway.authority import Authority
+from tests.gateway.gateway_parts import Credentials, Site
+from tests.gateway.played_temporal import ACME, playing
 
 
 async def test_temporal_sees_the_gateways_words_and_few_of_the_workers(

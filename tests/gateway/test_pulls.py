@@ -7,8 +7,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from gateway_parts import install
-from pull_site import SHOP, Made, PullSite, make_release, pulling, upstream_backend, worker
 
 from artifacts.download import FRUITLESS_ATTEMPTS
 from artifacts.errors import ArtifactMissing, RegistryRefused, RegistryUnreachable
@@ -20,6 +18,16 @@ from gateway.pulls.embedded import EmbeddedRegistry
 from gateway.pulls.routes import PullLimits
 from gateway.registry import registry_app
 from tests.artifacts.serving import Cut, served
+from tests.gateway.gateway_parts import install
+from tests.gateway.pull_site import (
+    SHOP,
+    Made,
+    PullSite,
+    make_release,
+    pulling,
+    upstream_backend,
+    worker,
+)
 
 BIG = os.urandom(3_000_000)
 

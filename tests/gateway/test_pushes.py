@@ -6,8 +6,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from gateway_parts import build
-from pull_site import SHOP, PullSite, make_release, pulling, upstream_backend, worker
 from starlette.types import Receive, Scope, Send
 
 from apps.release import INDEX_MEDIA_TYPE, MANIFEST_MEDIA_TYPE
@@ -23,6 +21,8 @@ from gateway.pulls.embedded import EmbeddedRegistry
 from gateway.pulls.registry_login import RegistryCredentials
 from gateway.registry import registry_app
 from tests.artifacts.serving import served
+from tests.gateway.gateway_parts import build
+from tests.gateway.pull_site import SHOP, PullSite, make_release, pulling, upstream_backend, worker
 
 UPLOADS = f"/v2/{SHOP}/blobs/uploads/"
 BIG = os.urandom(3_000_000)

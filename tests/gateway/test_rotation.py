@@ -5,15 +5,6 @@ import socket
 from pathlib import Path
 
 import pytest
-from enrolment_site import (
-    ORG,
-    Shared,
-    controlled,
-    enrolee,
-    soon,
-    temporal,
-    watching,
-)
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 
 from gateway.access import AccessOfOrgs
@@ -22,6 +13,15 @@ from gateway.door import Door, DoorSettings
 from gateway.enrolment import Enrolment
 from gateway.identity import Identity
 from gateway.upstream import TemporalFrontend
+from tests.gateway.enrolment_site import (
+    ORG,
+    Shared,
+    controlled,
+    enrolee,
+    soon,
+    temporal,
+    watching,
+)
 from wire.connection import TemporalAddress, connect_once
 from wire.credential import ByToken, Credentials, Enrolling
 from wire.gateway_address import GatewayAddress

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from authority import make_authority
 
 from gateway.settings import GatewaySettings, SettingsError
+from tests.gateway.authority import make_authority
 
 MINIMAL = """
 listen = "127.0.0.1:0"

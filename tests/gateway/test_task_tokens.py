@@ -1,12 +1,12 @@
 """Whom a sealed task token may be opened by."""
 
 import pytest
-from gateway_parts import build, install
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.identity import Identity
 from gateway.task_tokens import NotTheirs, TaskTokens
+from tests.gateway.gateway_parts import build, install
 
 OLD, NEW = b"o" * 32, b"n" * 32
 ACME = install("acme")

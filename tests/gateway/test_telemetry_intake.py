@@ -7,10 +7,8 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from gateway_parts import install
 from google.protobuf import json_format
 from google.rpc.status_pb2 import Status
-from otlp_site import JSON, SPAN, TRACE, Kept, TelemetrySite, logs, metrics, resource_of, traces
 
 from gateway.callers import Rate
 from gateway.identity import Standing
@@ -18,6 +16,18 @@ from gateway.telemetry.intake import IntakeLimits
 from gateway.telemetry.signals import LOGS, METRICS, SIGNALS, TRACES
 from gateway.telemetry.stamping import Bounds
 from tests.artifacts.serving import served
+from tests.gateway.gateway_parts import install
+from tests.gateway.otlp_site import (
+    JSON,
+    SPAN,
+    TRACE,
+    Kept,
+    TelemetrySite,
+    logs,
+    metrics,
+    resource_of,
+    traces,
+)
 
 MINE = [("exclave.org", "dev"), ("exclave.install", "acme"), ("exclave.key", "a-key")]
 ALL = [(LOGS, logs("hello")), (TRACES, traces()), (METRICS, metrics(1, 2))]

@@ -7,16 +7,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from gateway_parts import install
-from otlp_site import (
-    TRACE,
-    Collector,
-    TelemetrySite,
-    logs,
-    metrics,
-    resource_of,
-    traces,
-)
 from pydantic import ValidationError
 from starlette.responses import Response
 
@@ -25,6 +15,16 @@ from gateway.telemetry.queue import Batch, TelemetryQueue
 from gateway.telemetry.settings import TelemetrySection
 from gateway.telemetry.signals import LOGS
 from gateway.telemetry.store import StoreUnusable, TelemetryStore
+from tests.gateway.gateway_parts import install
+from tests.gateway.otlp_site import (
+    TRACE,
+    Collector,
+    TelemetrySite,
+    logs,
+    metrics,
+    resource_of,
+    traces,
+)
 
 QUICK = Patience(seconds=60, first_wait_seconds=0.01, at_once=2)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from gateway_parts import build, install
 from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +16,7 @@ from gateway.telemetry.queue import Batch
 from gateway.telemetry.rows import rows
 from gateway.telemetry.signals import LOGS, METRICS, SIGNALS, TRACES, Signal, attributes_of
 from gateway.telemetry.stamping import Bounds, TooMany, stamp
+from tests.gateway.gateway_parts import build, install
 
 BOUNDS = Bounds(resources=3, scopes=4, items=4, item_bytes=2_000, attributes=3, value_bytes=300)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
-from pull_site import SHOP, PullSite, make_release, pulling, upstream_backend, worker
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
@@ -15,6 +14,7 @@ from artifacts.layout import Layout
 from gateway.pulls.registry_login import RegistryCredentials
 from gateway.registry import registry_app
 from tests.artifacts.serving import served
+from tests.gateway.pull_site import SHOP, PullSite, make_release, pulling, upstream_backend, worker
 
 BASIC = "Basic " + base64.b64encode(b"robot:word").decode()
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from gateway_parts import Address, Site, build, install
 from grpc import StatusCode
 from temporalio import activity, workflow
 from temporalio.api.enums.v1 import TaskQueueType
@@ -33,6 +32,7 @@ from temporalio.worker import PollerBehaviorSimpleMaximum, UnsandboxedWorkflowRu
 
 from gateway.identity import Standing
 from gateway.task_tokens import TaskTokens
+from tests.gateway.gateway_parts import Address, Site, build, install
 
 pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="session")]
 
