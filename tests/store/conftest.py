@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from s3_server import S3Server
 
 from store.folder import FolderStore
 from store.interface import Store
 from store.opening import folder_description, open_store, s3_description
 from store.s3 import S3Store
 from store.s3_place import S3Place
+from tests.s3_server import S3Server
 
 KINDS = ["folder", pytest.param("s3", marks=pytest.mark.process)]
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from s3_server import ENVIRONMENT
 
 from stacks.enrolment import Enrolment
 from store.interface import ABSENT
 from store.opening import open_store, s3_description
 from store.s3 import S3Store
 from store.s3_place import S3Place
+from tests.s3_server import ENVIRONMENT
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,7 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from s3_faults import (
+
+from store.checking import check_store
+from store.documents import change_document, read_document
+from store.interface import ABSENT, ANY, Conflict, StoreUnavailable
+from store.s3 import S3Store
+from store.s3_place import S3Place
+from tests.s3_faults import (
     BROKEN,
     BROKEN_ANSWER,
     HALF_ANSWER,
@@ -23,13 +29,7 @@ from s3_faults import (
     refused,
     way_to,
 )
-from s3_server import ENVIRONMENT, S3Server
-
-from store.checking import check_store
-from store.documents import change_document, read_document
-from store.interface import ABSENT, ANY, Conflict, StoreUnavailable
-from store.s3 import S3Store
-from store.s3_place import S3Place
+from tests.s3_server import ENVIRONMENT, S3Server
 
 
 @pytest.fixture
