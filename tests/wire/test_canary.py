@@ -8,13 +8,13 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-import told
 from temporalio.client import ActivityFailureError, Client, WorkflowFailureError
 from temporalio.common import RawValue, RetryPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
 from contracts.errors import KeyMissing
+from tests.wire import told
 from wire.connection import TemporalAddress, connect_once
 from wire.faults import Unreadable
 from wire.key_ring import KeyRing

@@ -1,26 +1,22 @@
 """The way out: which proxy, for what, and that gRPC and HTTP pass it with a private authority."""
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from grpc import RpcMethodHandler, aio, ssl_server_credentials, unary_unary_rpc_method_handler
-from http_proxy import ConnectProxy, both_ways, connect_proxy, listening
 from temporalio.api.workflowservice.v1 import GetSystemInfoRequest, GetSystemInfoResponse
 from temporalio.client import Client, KeepAliveConfig
 from temporalio.service import RPCError, TLSConfig
-from tls_certificates import NAME, make_certificate
-
-sys.path.append(str(Path(__file__).parents[1] / "artifacts"))
-
-from serving import Certificate as Files
-from serving import served
 
 from artifacts.errors import RegistryUnreachable
 from artifacts.registry import Registry
+from tests.artifacts.serving import Certificate as Files
+from tests.artifacts.serving import served
+from tests.http_proxy import ConnectProxy, both_ways, connect_proxy, listening
+from tests.tls_certificates import NAME, make_certificate
 from wire.connection import TemporalAddress, connect_once
 from wire.egress import (
     NEVER_PROXIED,
