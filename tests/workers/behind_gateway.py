@@ -11,14 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tls_certificates import make_certificate
-
-# The control side of the tests of the gateway is this one's, too.
-sys.path.append(str(Path(__file__).parents[1] / "gateway"))
-
-from enrolment_site import ORG, soon
-
 from gateway.credentials import CredentialKey
+from tests.gateway.enrolment_site import ORG, soon
+from tests.tls_certificates import make_certificate
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,9 +9,9 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from behind_gateway import gateway_settings, running  # isort: split
 
-from enrolment_site import ORG, Org, controlled, enrolee, soon, temporal
+from tests.workers.behind_gateway import gateway_settings, running  # isort: split
+
 from temporalio.api.common.v1 import Payload
 from temporalio.client import ActivityFailureError, Client
 from temporalio.converter import WorkflowSerializationContext
@@ -25,6 +25,7 @@ from contracts.names import BUILD_QUEUE, CONTROL_QUEUE, SEARCH_ATTRIBUTES
 from gateway.registry import registry_app
 from stacks.enrolment import TOKEN_FILE, BuildEnrolment
 from tests.artifacts.serving import served
+from tests.gateway.enrolment_site import ORG, Org, controlled, enrolee, soon, temporal
 from wire.connection import TemporalAddress, connect_once
 from wire.credential import ByToken, Credentials, Enrolling
 from wire.encryption import SUBJECT, Encryption

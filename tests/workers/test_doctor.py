@@ -4,7 +4,6 @@ import asyncio
 import json
 import secrets
 import socket
-import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,22 +11,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from http_proxy import ConnectProxy, both_ways, connect_proxy, listening
-from s3_server import S3Server
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from tls_certificates import NAME, make_certificate
 from typer.testing import CliRunner
-
-sys.path.append(str(Path(__file__).parents[1] / "gateway"))
-
-from authority import Authority
-from gateway_parts import Credentials, Site
 
 from activities.access.authority import EnrolmentKey
 from exclave.worker import worker
 from stacks.enrolment import TOKEN_FILE, Enrolment
+from tests.gateway.authority import Authority
+from tests.gateway.gateway_parts import Credentials, Site
+from tests.http_proxy import ConnectProxy, both_ways, connect_proxy, listening
+from tests.s3_server import S3Server
+from tests.tls_certificates import NAME, make_certificate
 from wire.enrolment_token import TokenId
 from wire.trust import VARIABLES
 from workers.doctor import Finding, examine

@@ -9,9 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from behind_gateway import gateway_settings, running  # isort: split
 
-from enrolment_site import ORG, Org, controlled, enrolee, soon, temporal
+from tests.workers.behind_gateway import gateway_settings, running  # isort: split
+
 from temporalio import activity
 from temporalio.client import ActivityExecutionStatus, ActivityHandle
 from temporalio.common import RetryPolicy
@@ -19,6 +19,7 @@ from temporalio.worker import PollerBehaviorSimpleMaximum, Worker
 
 from activities.access.activities import no_payload_keys
 from contracts.names import install_queue
+from tests.gateway.enrolment_site import ORG, Org, controlled, enrolee, soon, temporal
 from wire.connection import TemporalAddress, connect
 from wire.credential import ByToken, Credentials, Enrolling
 from wire.gateway_address import GatewayAddress

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from s3_faults import Way, refused, way_to
-from s3_server import S3Server
 
 from stacks.enrolment import Enrolment
+from tests.s3_faults import Way, refused, way_to
+from tests.s3_server import S3Server
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,9 +10,8 @@ from uuid import uuid4
 import pytest
 
 # First: it finds the parts of the gateway's tests.
-from behind_gateway import Running, gateway_settings, running  # isort: split
+from tests.workers.behind_gateway import Running, gateway_settings, running  # isort: split
 
-from enrolment_site import ORG, Org, controlled, temporal
 from temporalio.client import ActivityFailureError
 
 from activities.access.activities import no_payload_keys
@@ -21,6 +20,7 @@ from contracts.messages import WorkerDescription
 from contracts.names import install_queue
 from stacks.enrolment import TOKEN_FILE, Enrolment
 from store import pausing
+from tests.gateway.enrolment_site import ORG, Org, controlled, temporal
 
 pytestmark = pytest.mark.process
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from behind_gateway import gateway_settings, running
-from http_proxy import ConnectProxy, connect_proxy
-from test_worker_behind_gateway import describe, org, stack
-from tls_certificates import NAME
 
 from stacks.enrolment import Enrolment
+from tests.http_proxy import ConnectProxy, connect_proxy
+from tests.tls_certificates import NAME
+from tests.workers.behind_gateway import gateway_settings, running
+from tests.workers.test_worker_behind_gateway import describe, org, stack
 
 __all__ = ["org"]
 pytestmark = pytest.mark.process
