@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 from temporalio.client import Client
-from workflow_plane import control_plane
-from workflow_site import FakeControl, Site
+
+from tests.workflows.workflow_plane import control_plane
+from tests.workflows.workflow_site import FakeControl, Site
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,10 @@
 """Action: steps in order, each once, without a turn."""
 
 import pytest
-from workflow_site import RELEASE, Handle, Site, asked, failure
 
 from contracts.actions import ActionResult, ActionScope, ScopeAction, StepInput
 from contracts.errors import EngineFailed, NotThere, OutcomeUnknown
+from tests.workflows.workflow_site import RELEASE, Handle, Site, asked, failure
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

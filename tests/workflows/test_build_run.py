@@ -9,7 +9,6 @@ import pytest_asyncio
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
-from workflow_site import PATIENCE_SECONDS, Handle, digest, failure
 
 from apps.parts import SANDBOX
 from contracts import builds
@@ -25,6 +24,7 @@ from contracts.builds import (
 )
 from contracts.errors import BadConfig
 from contracts.names import BUILD_QUEUE
+from tests.workflows.workflow_site import PATIENCE_SECONDS, Handle, digest, failure
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable
 import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
-from workflow_site import FakeControl, Handle, Site, approve, ended, until
 
 from contracts.actions import StepInput
 from contracts.deploys import ApplyInput, PlanInput
 from contracts.errors import NotUnderstood
 from contracts.operations import StopInput
+from tests.workflows.workflow_site import FakeControl, Handle, Site, approve, ended, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

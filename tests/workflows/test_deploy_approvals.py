@@ -1,7 +1,18 @@
 """Approvals: a person decides exactly the plan that they saw."""
 
 import pytest
-from workflow_site import (
+
+from contracts.deploys import (
+    Applied,
+    ApplyInput,
+    ChangeCounts,
+    PlanInput,
+    PlanView,
+    ViewInput,
+    WaitingPlan,
+)
+from contracts.errors import StalePlan
+from tests.workflows.workflow_site import (
     NO_CHANGES,
     Site,
     approve,
@@ -14,17 +25,6 @@ from workflow_site import (
     refusal,
     waiting,
 )
-
-from contracts.deploys import (
-    Applied,
-    ApplyInput,
-    ChangeCounts,
-    PlanInput,
-    PlanView,
-    ViewInput,
-    WaitingPlan,
-)
-from contracts.errors import StalePlan
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

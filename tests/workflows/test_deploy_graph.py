@@ -1,7 +1,10 @@
 """Components along their graph: what runs beside what, after what, and what a failure stops."""
 
 import pytest
-from workflow_site import (
+
+from contracts.deploys import Applied, ApplyInput, FinishInput, PlanInput, ScopeInput
+from contracts.errors import BadInput, EngineFailed
+from tests.workflows.workflow_site import (
     NO_CHANGES,
     FakeControl,
     Site,
@@ -11,9 +14,6 @@ from workflow_site import (
     failure,
     outcomes,
 )
-
-from contracts.deploys import Applied, ApplyInput, FinishInput, PlanInput, ScopeInput
-from contracts.errors import BadInput, EngineFailed
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

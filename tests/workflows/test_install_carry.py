@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 from temporalio.client import Client
-from workflow_plane import control_plane
-from workflow_site import RELEASE, FakeControl, Site, approve, asked, outcomes
 
 from contracts.deploys import Inputs, ScopeInput
 from contracts.releases import DeclaredInput
+from tests.workflows.workflow_plane import control_plane
+from tests.workflows.workflow_site import RELEASE, FakeControl, Site, approve, asked, outcomes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

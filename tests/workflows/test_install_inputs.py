@@ -6,13 +6,21 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from workflow_site import NO_CHANGES, RELEASE, FakeControl, Site, outcomes, refusal, until
 
 from apps.config import AppConfig, Input, Metadata
 from apps.input_values import InputErrors, effective_inputs
 from contracts.deploys import INPUTS_LIMIT_BYTES, Inputs, ScopeInput
 from contracts.errors import BadInput
 from contracts.releases import DeclaredInput
+from tests.workflows.workflow_site import (
+    NO_CHANGES,
+    RELEASE,
+    FakeControl,
+    Site,
+    outcomes,
+    refusal,
+    until,
+)
 from workflows.declared_inputs import merged, refuse_size, refuse_values
 
 loop = pytest.mark.asyncio(loop_scope="session")

@@ -6,7 +6,10 @@ from datetime import timedelta
 
 import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
-from workflow_site import (
+
+from activities.installs.runs import InstallRuns
+from contracts.deploys import Inputs, ScopeInput
+from tests.workflows.workflow_site import (
     NO_CHANGES,
     RELEASE,
     FakeControl,
@@ -20,9 +23,6 @@ from workflow_site import (
     until,
     waiting,
 )
-
-from activities.installs.runs import InstallRuns
-from contracts.deploys import Inputs, ScopeInput
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -1,7 +1,13 @@
 """Provision and Deprovision: the sandbox first, the sandbox last, and everything asked for."""
 
 import pytest
-from workflow_site import (
+
+from apps.parts import SANDBOX
+from contracts.deploys import PlanInput, Progress, TriggeredAction
+from contracts.errors import EngineFailed
+from contracts.provisions import DeprovisionFinishInput, DeprovisionScopeInput
+from contracts.releases import DeclaredInput
+from tests.workflows.workflow_site import (
     OTHER_RELEASE,
     RELEASE,
     FakeControl,
@@ -14,12 +20,6 @@ from workflow_site import (
     refusal,
     until,
 )
-
-from apps.parts import SANDBOX
-from contracts.deploys import PlanInput, Progress, TriggeredAction
-from contracts.errors import EngineFailed
-from contracts.provisions import DeprovisionFinishInput, DeprovisionScopeInput
-from contracts.releases import DeclaredInput
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 from temporalio.client import Client
-from workflow_site import (
+
+from contracts.errors import BadInput, EngineFailed
+from tests.workflows.workflow_site import (
     NO_CHANGES,
     RELEASE,
     FakeControl,
@@ -20,8 +22,6 @@ from workflow_site import (
     refusal,
     until,
 )
-
-from contracts.errors import BadInput, EngineFailed
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

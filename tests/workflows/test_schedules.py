@@ -12,10 +12,10 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
-from workflow_site import Site, until
 
 from activities.installs.schedules import CATCH_UP, ScheduleActivities
 from contracts.schedules import CronAction, SchedulesSet, SetSchedules
+from tests.workflows.workflow_site import Site, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

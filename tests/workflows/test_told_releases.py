@@ -3,12 +3,21 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from workflow_site import OTHER_RELEASE, RELEASE, Handle, Site, approve, digest, outcomes, until
 
 from contracts.deploys import ComponentOutcome
 from contracts.installs import CarriedInstall, InstallReleases, MadeBy, PartNow, TurnEnd
 from gateway.identity import Identity
 from gateway.pulls.told import InstallWorkflows
+from tests.workflows.workflow_site import (
+    OTHER_RELEASE,
+    RELEASE,
+    Handle,
+    Site,
+    approve,
+    digest,
+    outcomes,
+    until,
+)
 from workflows.told_releases import TOLD_RELEASES_KEPT, ToldReleases
 
 AT = "2026-11-28T06:00:00+00:00"

@@ -9,7 +9,17 @@ from temporalio.api.common.v1 import Payload
 from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.common import RawValue
 from temporalio.service import RPCError
-from workflow_site import PATIENCE_SECONDS, RELEASE, Handle, Site, asked, failure, refusal, until
+
+from tests.workflows.workflow_site import (
+    PATIENCE_SECONDS,
+    RELEASE,
+    Handle,
+    Site,
+    asked,
+    failure,
+    refusal,
+    until,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -10,7 +10,6 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
-from workflow_site import FakeControl
 
 from activities.access.activities import AccessActivities
 from activities.access.authority import EnrolmentAuthority, EnrolmentKey
@@ -18,6 +17,7 @@ from activities.boundary import Boundary
 from activities.installs.runs import InstallRuns
 from contracts.names import CONTROL_QUEUE, SEARCH_ATTRIBUTES
 from stacks.enrolment import BuildEnrolment
+from tests.workflows.workflow_site import FakeControl
 from wire.arguments import ArgumentCount
 from wire.conversion import data_converter
 from workers.control import SANDBOX, WORKFLOWS
