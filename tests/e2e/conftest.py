@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from customers_machine import guarded_plane
-from install_site import Site
-from plane import InstallWorker, Plane
+
+from tests.e2e.customers_machine import guarded_plane
+from tests.e2e.install_site import Site
+from tests.e2e.plane import InstallWorker, Plane
 
 HOW_TO_GET_TERRAFORM = (
     "These tests drive a real Terraform: put `terraform` (1.5 or newer) on the PATH, from "

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from http_proxy import both_ways
-from namespaces import Namespace, demand_namespaces
-from plane import Plane
+from tests.e2e.namespaces import Namespace, demand_namespaces
+from tests.e2e.plane import Plane
+from tests.http_proxy import both_ways
 
 TO_CUSTOMER, TO_VENDOR = "to-customer", "to-vendor"
 """What a namespace's link in that direction is called."""

@@ -7,11 +7,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from apps_for_tests import Component
-from customer_network import GATEWAY_NAME, V4, V6, CustomerNetwork
-from install_site import Site
-from plane import BIN, PATIENCE_SECONDS, InstallWorker, Plane, until
-from tls_certificates import make_certificate
+from tests.e2e.apps_for_tests import Component
+from tests.e2e.customer_network import GATEWAY_NAME, V4, V6, CustomerNetwork
+from tests.e2e.install_site import Site
+from tests.e2e.plane import BIN, PATIENCE_SECONDS, InstallWorker, Plane, until
+from tests.tls_certificates import make_certificate
 
 
 def guarded_plane(folder: Path) -> Plane:

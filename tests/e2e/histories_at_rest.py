@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any
 
-from plane import BIN, PATIENCE_SECONDS
+from tests.e2e.plane import BIN, PATIENCE_SECONDS
 
 PLAIN_BY_NATURE = {"searchAttributes"}
 """What Temporal itself must read; there is nothing in it that a visibility query may not show."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apps_for_tests import Component, write_app
-from plane import InstallWorker, Plane, until
+from tests.e2e.apps_for_tests import Component, write_app
+from tests.e2e.plane import InstallWorker, Plane, until
 
 
 @dataclass

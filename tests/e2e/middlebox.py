@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from namespaces import Namespace
+from tests.e2e.namespaces import Namespace
 
 _EVERYTHING = 0x0003
 _IPV4, _IPV6, _TCP = 0x0800, 0x86DD, 6

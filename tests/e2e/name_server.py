@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from namespaces import Namespace
+from tests.e2e.namespaces import Namespace
 
 _A, _AAAA, _INTERNET = 1, 28, 1
 _ANSWER, _NO_SUCH_NAME = 0x8580, 0x8583

@@ -23,16 +23,12 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
-
-from plane import BIN, Plane  # noqa: E402 - the folders must be known before
-
-from apps.addresses import checked_directory, repository_url  # noqa: E402
-from apps.config import AppConfig, Source  # noqa: E402
-from apps.loader import check  # noqa: E402
-from apps.parts import SANDBOX  # noqa: E402
-from tests.git_repositories import Repositories, git  # noqa: E402
+from apps.addresses import checked_directory, repository_url
+from apps.config import AppConfig, Source
+from apps.loader import check
+from apps.parts import SANDBOX
+from tests.e2e.plane import BIN, Plane
+from tests.git_repositories import Repositories, git
 
 READS = re.compile(r"\.(?:components\.([\w-]+)|sandbox)\.outputs\.([\w.-]+)")
 

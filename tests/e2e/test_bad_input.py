@@ -1,7 +1,8 @@
 """Wrong input fails at once with its type, from `temporal workflow start` and `update` alike."""
 
 import pytest
-from plane import Plane
+
+from tests.e2e.plane import Plane
 
 RELEASE = "sha256:" + "1" * 64
 

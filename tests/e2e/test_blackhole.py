@@ -9,11 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
-from apps_for_tests import Component
-from customer_network import GATEWAY_NAME, PORT, V4, customer_network
-from customers_machine import WorkerInNetwork, enrolled_site
-from install_site import Site
-from plane import Plane, until
+
+from tests.e2e.apps_for_tests import Component
+from tests.e2e.customer_network import GATEWAY_NAME, PORT, V4, customer_network
+from tests.e2e.customers_machine import WorkerInNetwork, enrolled_site
+from tests.e2e.install_site import Site
+from tests.e2e.plane import Plane, until
 
 
 def test_an_apply_outlives_a_blackhole_that_heals(

@@ -15,13 +15,13 @@ from shutil import which
 from typing import Any
 
 import pytest
-from apps_for_tests import Component
-from conftest import HOW_TO_GET_TERRAFORM
-from install_site import Site
-from plane import BIN, PATIENCE_SECONDS, InstallWorker, Plane, until
-from proc_samples import sampling
-from searching import Canaries, Found, files, hidden_copies, search, snippets
 
+from tests.e2e.apps_for_tests import Component
+from tests.e2e.conftest import HOW_TO_GET_TERRAFORM
+from tests.e2e.install_site import Site
+from tests.e2e.plane import BIN, PATIENCE_SECONDS, InstallWorker, Plane, until
+from tests.e2e.proc_samples import sampling
+from tests.e2e.searching import Canaries, Found, files, hidden_copies, search, snippets
 from wire.keys import MasterKeys
 
 INSTALL = "canaries"

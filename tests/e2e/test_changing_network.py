@@ -5,13 +5,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from apps_for_tests import Component
-from customer_network import GATEWAY_NAME, PORT, TO_CUSTOMER, V4, CustomerNetwork, customer_network
-from customers_machine import WorkerInNetwork, enrolled_site
-from install_site import Site
-from middlebox import middlebox
-from name_server import NameServer, name_server
-from plane import Plane, until
+
+from tests.e2e.apps_for_tests import Component
+from tests.e2e.customer_network import (
+    GATEWAY_NAME,
+    PORT,
+    TO_CUSTOMER,
+    V4,
+    CustomerNetwork,
+    customer_network,
+)
+from tests.e2e.customers_machine import WorkerInNetwork, enrolled_site
+from tests.e2e.install_site import Site
+from tests.e2e.middlebox import middlebox
+from tests.e2e.name_server import NameServer, name_server
+from tests.e2e.plane import Plane, until
 
 APP = [Component("app")]
 PINGS_EVERY_SECONDS, WAITS_SECONDS = 30, 15

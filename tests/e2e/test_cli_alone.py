@@ -1,8 +1,8 @@
 """Everything by the `temporal` command alone, as somebody without our command would do it."""
 
-from apps_for_tests import Component
-from install_site import Site
-from plane import Plane, until
+from tests.e2e.apps_for_tests import Component
+from tests.e2e.install_site import Site
+from tests.e2e.plane import Plane, until
 
 NETWORK = Component("network", seconds=0.1)
 LEFT = Component("left", needs=["network"])

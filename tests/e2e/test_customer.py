@@ -3,9 +3,9 @@
 import json
 import subprocess
 
-from apps_for_tests import Component
-from install_site import Site
-from plane import BIN, PATIENCE_SECONDS, until
+from tests.e2e.apps_for_tests import Component
+from tests.e2e.install_site import Site
+from tests.e2e.plane import BIN, PATIENCE_SECONDS, until
 
 NET = Component("net", seconds=0)
 

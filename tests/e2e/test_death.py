@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from apps_for_tests import Component
-from install_site import Site
-from plane import is_alive, until
+
+from tests.e2e.apps_for_tests import Component
+from tests.e2e.install_site import Site
+from tests.e2e.plane import is_alive, until
 
 LONG = Component("long", resources=3, seconds=3)
 LINES = ["long.r1", "long.r2", "long.r3"]

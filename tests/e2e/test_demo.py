@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from histories_at_rest import PLAIN_BY_NATURE, plain_payloads
-from plane import BIN, PATIENCE_SECONDS, until
+
+from tests.e2e.histories_at_rest import PLAIN_BY_NATURE, plain_payloads
+from tests.e2e.plane import BIN, PATIENCE_SECONDS, until
 
 
 @pytest.fixture

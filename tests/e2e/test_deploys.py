@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from apps_for_tests import Component
-from install_site import Site
-from plane import until
+from tests.e2e.apps_for_tests import Component
+from tests.e2e.install_site import Site
+from tests.e2e.plane import until
 
 ROOT = Component("root", seconds=0.1)
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from apps_for_tests import Component
-from install_site import Site
-from plane import Plane, until
 from temporalio.client import Client, WorkflowHistory
 from temporalio.worker import Replayer
 
+from tests.e2e.apps_for_tests import Component
+from tests.e2e.install_site import Site
+from tests.e2e.plane import Plane, until
 from wire.arguments import ArgumentCount
 from wire.conversion import data_converter
 from workers.control import SANDBOX, WORKFLOWS

@@ -3,8 +3,7 @@
 import shutil
 from pathlib import Path
 
-from install_site import Site
-
+from tests.e2e.install_site import Site
 from tests.git_repositories import Repositories
 
 SOURCE = '[public_repo]\nrepo = "{repo}"\ndirectory = "{directory}"\nbranch = "main"\n'

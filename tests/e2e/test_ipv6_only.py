@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from apps_for_tests import Component
-from customer_network import GATEWAY_NAME, PORT, V4, V6, CustomerNetwork, customer_network
-from customers_machine import WorkerInNetwork, enrolled_site
-from plane import Plane
+
+from tests.e2e.apps_for_tests import Component
+from tests.e2e.customer_network import GATEWAY_NAME, PORT, V4, V6, CustomerNetwork, customer_network
+from tests.e2e.customers_machine import WorkerInNetwork, enrolled_site
+from tests.e2e.plane import Plane
 
 APP = [Component("app")]
 

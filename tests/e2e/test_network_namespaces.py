@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
-from apps_for_tests import Component
-from customer_network import (
+
+from tests.e2e.apps_for_tests import Component
+from tests.e2e.customer_network import (
     GATEWAY_NAME,
     PORT,
     REGISTRY_PORT,
@@ -13,10 +14,10 @@ from customer_network import (
     CustomerNetwork,
     customer_network,
 )
-from customers_machine import WorkerInNetwork, enrolled_site
-from histories_at_rest import PLAIN_BY_NATURE, plain_payloads
-from install_site import Site
-from plane import Plane
+from tests.e2e.customers_machine import WorkerInNetwork, enrolled_site
+from tests.e2e.histories_at_rest import PLAIN_BY_NATURE, plain_payloads
+from tests.e2e.install_site import Site
+from tests.e2e.plane import Plane
 
 APP = [Component("net"), Component("app", resources=2, needs=["net"])]
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from apps_for_tests import Component
-from install_site import Site
-from plane import InstallWorker, Plane
-from s3_server import ENVIRONMENT, S3Server
 
 from store.interface import Store
 from store.opening import open_store, s3_description
 from store.s3_place import S3Place
+from tests.e2e.apps_for_tests import Component
+from tests.e2e.install_site import Site
+from tests.e2e.plane import InstallWorker, Plane
+from tests.s3_server import ENVIRONMENT, S3Server
 
 LONG = Component("long", resources=3, seconds=3)
 

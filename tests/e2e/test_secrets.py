@@ -6,9 +6,9 @@ import stat
 import subprocess
 from pathlib import Path
 
-from apps_for_tests import Component
-from install_site import Site
-from plane import BIN
+from tests.e2e.apps_for_tests import Component
+from tests.e2e.install_site import Site
+from tests.e2e.plane import BIN
 
 MAKER = Component(
     "maker",
