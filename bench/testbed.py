@@ -11,6 +11,8 @@ from pathlib import Path
 
 from temporalio.client import Client, WorkflowHandle
 
+from bench.configs import write_config
+from bench.histories import completed_activities
 from contracts.deploys import Approval, DeployResult, Waiting, WaitingPlan
 from contracts.installs import (
     DESCRIBE,
@@ -21,15 +23,8 @@ from contracts.installs import (
     SetInputs,
 )
 from contracts.names import CONTROL_QUEUE, install_workflow_id
+from tests.e2e.plane import BIN, ROOT, InstallWorker, Plane, until
 from wire.connection import TemporalAddress, connect_once
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "e2e"))
-
-# The tests are no package; their folder had to be made importable first.
-from plane import BIN, ROOT, InstallWorker, Plane, until
-
-from bench.configs import write_config
-from bench.histories import completed_activities
 
 __all__ = [
     "BIN",
