@@ -89,7 +89,7 @@ class TestAws:
         self, machine: str, pinned: dict[str, str], words: str
     ) -> None:
         with pytest.raises(NotVouched, match=words):
-            pin = CloudIdentity(kind="aws", **pinned)  # type: ignore[arg-type]
+            pin = CloudIdentity(kind="aws", **pinned)
             Aws([machine]).verify(pin, signed_sts_request(BOUND), BOUND)
 
     def test_a_user_is_no_machine(self, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +177,7 @@ def test_only_a_request_to_sts_for_this_very_key_is_sent(
 @pytest.mark.parametrize("document", [b"", b"[]", b"\xff", b'{"url": 1, "headers": 2}', b"null"])
 def test_any_document_is_answered(document: bytes) -> None:
     for kind in ("aws", "azure", "gcp"):
-        pinned = CloudIdentity(kind=kind)  # type: ignore[arg-type]
+        pinned = CloudIdentity(kind=kind)
         with pytest.raises(NotVouched):
             Vouching().verify(pinned, document, BOUND)
 
@@ -264,7 +264,7 @@ async def test_every_other_token_is_refused(issuer: Issuer) -> None:
         issuer.token(key=other),
         issuer.token(key=other, kid="2"),
         issuer.token()[:-8],
-        jwt.encode({"sub": "machine-1"}, None, "none").encode(),
+        jwt.encode({"sub": "machine-1"}, "", "none").encode(),
         jwt.encode({"sub": "machine-1"}, "k" * 40, "HS256", headers={"kid": "1"}).encode(),
     ):
         with pytest.raises(NotVouched):

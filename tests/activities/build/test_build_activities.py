@@ -277,11 +277,11 @@ async def test_a_release_or_an_unsafe_zip_is_no_source(registry: Registry, tmp_p
     other, _ = push_package(registry, "sources", MODULE_ARTIFACT_TYPE, buffer.getvalue())
     activities = BuildActivities(registry, tmp_path / "data")
     for digest, why in ((unsafe.digest, "it is a link"), (other.digest, "artifactType")):
-        for run, request in (
-            (activities.check, CheckSource(app="shop", source=digest)),
-            (activities.pack, PackComponent(app="shop", source=digest, component="api")),
-        ):
-            assert why in await refused(BadInput, ActivityEnvironment().run(run, request))
+        run = ActivityEnvironment().run
+        check = CheckSource(app="shop", source=digest)
+        assert why in await refused(BadInput, run(activities.check, check))
+        pack = PackComponent(app="shop", source=digest, component="api")
+        assert why in await refused(BadInput, run(activities.pack, pack))
     assert list((tmp_path / "data/sources").iterdir()) == []
 
 

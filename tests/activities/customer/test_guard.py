@@ -31,7 +31,7 @@ from apps.parts import SANDBOX
 from contracts import actions, deploys, provisions
 from contracts.actions import StepInput
 from contracts.deploys import ApplyInput, PlanInput, ScopeInput
-from contracts.errors import Denied, EngineFailed, PolicyDenied, StalePlan
+from contracts.errors import Denied, Draining, EngineFailed, PolicyDenied, StalePlan
 from contracts.installs import DescribeInput
 from contracts.messages import Turn, WorkerDescription
 from store.customer import answer_now, decide, waiting
@@ -373,7 +373,7 @@ async def test_a_worker_that_leaves_does_not_wait_on(site: Site) -> None:
     task = asyncio.create_task(site.run(deploys.TERRAFORM_APPLY.name, apply_input()))
     await _until(lambda: site.beats)
     site.environment.worker_shutdown()
-    with pytest.raises(gate_module.Draining, match="the next attempt waits for the customer's"):
+    with pytest.raises(Draining, match="the next attempt waits for the customer's"):
         await task
     assert site.done == []
 

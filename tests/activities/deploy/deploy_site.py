@@ -79,7 +79,7 @@ class Releases:
         """Make a release of the config, whose modules are these files; returns its digest."""
         read = AppConfig.model_validate({"metadata": {"version": "v2"}, **config})
         parts = [*(one.name for one in read.components), *([SANDBOX] if read.sandbox else [])]
-        files = {part: dict((modules or {}).get(part, {})) for part in parts}
+        files: dict[str, Files] = {part: dict((modules or {}).get(part, {})) for part in parts}
         release = digest([read.model_dump(mode="json"), files])
         self.configs[release], self.modules[release] = read, files
         return release

@@ -9,6 +9,7 @@ from pydantic import create_model
 from activities.deploy.decisions import Target, decide, decide_sandbox
 from activities.deploy.fingerprints import input_fingerprints, module_fingerprint
 from apps.config import AppConfig, Metadata, Sandbox, Source, TerraformComponent
+from apps.config.terraform import TerraformModule
 from apps.graph import Graph
 from apps.parts import SANDBOX
 from apps.sensitivity import Sensitive
@@ -47,6 +48,11 @@ def target(*components: TerraformComponent, **more: Any) -> Target:
     return replace(found, **more)
 
 
+def _fingerprint(part: object) -> str:
+    assert isinstance(part, TerraformModule)
+    return module_fingerprint(part)
+
+
 def done(over: Target) -> dict[str, ComponentRecord]:
     """The records that a deploy of the target leaves."""
     graph = Graph(over.config)
@@ -58,7 +64,7 @@ def done(over: Target) -> dict[str, ComponentRecord]:
             app="shop",
             release=BEFORE,
             artifact=over.artifacts[one.name],
-            config=module_fingerprint(one),
+            config=_fingerprint(one),
             inputs=input_fingerprints(graph, one.name, over.inputs, KEY),
             dependencies=graph.dependencies(one.name),
         )
@@ -233,7 +239,7 @@ def ground(over: Target, generation: str = "first", **fields: Any) -> ComponentR
         app="shop",
         release=BEFORE,
         artifact=over.artifacts[SANDBOX],
-        config=module_fingerprint(sandbox),
+        config=_fingerprint(sandbox),
         inputs=input_fingerprints(Graph(over.config), SANDBOX, over.inputs, KEY),
         generation=generation,
     )

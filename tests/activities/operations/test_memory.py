@@ -17,7 +17,8 @@ async def _settle() -> None:
 
 async def test_one_tool_always_runs_and_the_next_waits_for_its_end() -> None:
     limiter = MemoryLimiter(available=lambda: 0)
-    first, second = [], []
+    first: list[str] = []
+    second: list[str] = []
     ends = asyncio.Event(), asyncio.Event()
     tasks = [
         asyncio.create_task(_admitted(limiter, first, ends[0])),

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from activities.operations import starting
 from activities.operations.operation import Command, ToolRun
 from contracts.errors import ToolLost
 from tests.activities.operations.operation_site import KEY, SUBJECT, Site, until
@@ -138,7 +137,7 @@ async def test_a_supervisor_that_cannot_start_is_told(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with site.operations().open(KEY, SUBJECT, site.say) as operation:
-        monkeypatch.setattr(starting.sys, "executable", "/bin/false")
+        monkeypatch.setattr(sys, "executable", "/bin/false")
         with pytest.raises(ToolLost, match="nothing was done"):
             await operation.run("tool", site.shell("touch up"))
         assert not (operation.folder / "1-tool" / "spec.json").exists()

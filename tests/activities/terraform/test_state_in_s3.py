@@ -155,7 +155,6 @@ async def test_a_living_holder_is_waited_for_and_named(site: TerraformSite, tmp_
 
 
 BY_HAND = {"TF_CLI_CONFIG_FILE": os.devnull, "CHECKPOINT_DISABLE": "1"}
-QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
 def _folder_by_hand(site: TerraformSite, folder: Path, command: str) -> Path:
@@ -174,7 +173,8 @@ def _folder_by_hand(site: TerraformSite, folder: Path, command: str) -> Path:
         cwd=folder,
         env=os.environ | BY_HAND,
         check=True,
-        **QUIET,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     return folder
 
@@ -187,7 +187,8 @@ def _applying_in(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
         cwd=folder,
         env=os.environ | BY_HAND,
         start_new_session=True,
-        **QUIET,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     with process:
         try:

@@ -199,7 +199,7 @@ def test_the_sandbox_sees_nothing_that_comes_after_it(site: Site) -> None:
             artifact="a", config="c", outputs={"id": Output(value="1")},
         )
     )  # fmt: skip
-    sees = {"vars": {"x": "{{ .nuon.components.net.outputs.id }}"}}
+    sees: dict[str, Any] = {"vars": {"x": "{{ .nuon.components.net.outputs.id }}"}}
     with pytest.raises(BadConfig, match="sandbox: "):
         site.prepare(SANDBOX, sandbox=sees)
     assert variables(site.prepare(sandbox={}, **sees)) == {"x": "1"}
