@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.config.plane import Source
+from apps.config.sources import Source
 from apps.kinds import KINDS
 from apps.loader import LoadedApp
 from tests.apps.app_folder import App, told

@@ -1,5 +1,6 @@
 from pathlib import Path
 
+from apps.config.components import TerraformComponent
 from apps.graph import Graph
 from apps.loader import load
 from apps.parts import SANDBOX
@@ -44,5 +45,5 @@ def test_a_sensitive_output_feeds_a_variable_that_is_not_declared_sensitive() ->
     assert read_module(SHOP / "modules/database").outputs["password"].sensitive
     assert not read_module(SHOP / "modules/api").variables["database_password"].sensitive
     api = load(SHOP).config.component("api")
-    assert api is not None
+    assert isinstance(api, TerraformComponent)
     assert api.vars["database_password"] == "{{ .nuon.components.database.outputs.password }}"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from apps.config.components import TerraformComponent
 from apps.loader import ConfigErrors, check, load
 from tests.apps.app_folder import ACTION, DB, INPUTS, METADATA, MODULE, App, told
 
@@ -11,8 +12,11 @@ from tests.apps.app_folder import ACTION, DB, INPUTS, METADATA, MODULE, App, tol
 def test_a_whole_config_is_loaded(app: App) -> None:
     loaded = app.load()
     assert loaded.warnings == []
-    assert [c.name for c in loaded.config.components] == ["db"]
-    assert loaded.config.components[0].public_repo.directory == "modules/db"
+    [db] = loaded.config.components
+    assert isinstance(db, TerraformComponent)
+    assert db.name == "db"
+    assert db.public_repo is not None
+    assert db.public_repo.directory == "modules/db"
     assert loaded.config.action("check") is not None
     assert loaded.config.component("nope") is None
 
@@ -71,7 +75,9 @@ def test_referenced_files_are_read_from_the_kinds_folder_or_the_root(app: App) -
     app.write("actions/scripts/x.sh", "echo {{ .nuon.id }}\n")
     app.write("scripts/x.sh", "wrong")
     config = app.load().config
-    assert config.components[0].var_file[0].contents == "size = 3\n"
+    [db] = config.components
+    assert isinstance(db, TerraformComponent)
+    assert db.var_file[0].contents == "size = 3\n"
     assert config.actions[0].steps[1].inline_contents == "echo {{ .nuon.id }}\n"
 
 

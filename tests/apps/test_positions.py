@@ -110,7 +110,7 @@ def values(draw: st.DrawFn, depth: int = 3) -> str:
     if kind == "list":
         items = draw(st.lists(values(depth - 1), max_size=3))
         inner = ",".join(draw(SPACE) + item + draw(SPACE) for item in items)
-        return f"[{inner}{',' if items and draw(st.booleans()) else ''}{draw(SPACE)}]"
+        return f"[{inner}{',' if bool(items) and draw(st.booleans()) else ''}{draw(SPACE)}]"
     names = draw(st.lists(NAMES, max_size=3, unique=True))
     return "{ " + ", ".join(f"{key(name)} = {draw(values(depth - 1))}" for name in names) + " }"
 

@@ -33,6 +33,7 @@ def test_a_sandbox_is_loaded(app: App) -> None:
     assert sandbox is not None
     assert loaded.config.module("_sandbox") is sandbox
     assert (sandbox.type, sandbox.max_auto_retries) == ("terraform", 2)
+    assert sandbox.public_repo is not None
     assert sandbox.public_repo.directory == "modules/ground"
     assert sandbox.var_file[0].contents == "size = 3\n"
 

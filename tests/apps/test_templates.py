@@ -246,7 +246,7 @@ LEAVES = (
 )
 
 
-def pipelines(inner: st.SearchStrategy, names: tuple[str, ...] = ()) -> st.SearchStrategy:  # type: ignore[type-arg]
+def pipelines(inner: st.SearchStrategy, names: tuple[str, ...] = ()) -> st.SearchStrategy:
     call = st.builds(
         Call, st.just("default"), st.tuples(inner) | st.tuples(inner, inner), st.just(HERE)
     )
@@ -271,20 +271,17 @@ SIMPLE = (
 )
 
 
-def bodies(inner: st.SearchStrategy) -> st.SearchStrategy:  # type: ignore[type-arg]
+def bodies(inner: st.SearchStrategy) -> st.SearchStrategy:
     """Nodes without two texts side by side, which would be parsed as one."""
     pairs = st.lists(st.tuples(TEXTS | st.none(), inner), max_size=2)
     return pairs.map(
         lambda found: tuple(
-            n if n is not None and not isinstance(n, str) else Text(n)
-            for pair in found
-            for n in pair
-            if n is not None
+            Text(n) if isinstance(n, str) else n for pair in found for n in pair if n is not None
         )
     )
 
 
-def structures(inner: st.SearchStrategy) -> st.SearchStrategy:  # type: ignore[type-arg]
+def structures(inner: st.SearchStrategy) -> st.SearchStrategy:
     body = bodies(inner)
     otherwise = st.none() | body
     branches = st.lists(st.builds(Branch, PIPES, body), min_size=1, max_size=2).map(tuple)
