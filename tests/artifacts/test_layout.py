@@ -5,6 +5,7 @@ import json
 import os
 import threading
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -196,7 +197,7 @@ def test_a_writer_that_comes_too_late_does_not_change_the_blob(
 ) -> None:
     upload, flock = repository.start_upload(), fcntl.flock
 
-    def finished_in_between(file: object, operation: int) -> None:
+    def finished_in_between(file: IO[bytes], operation: int) -> None:
         monkeypatch.setattr(fcntl, "flock", flock)
         repository.upload(upload.id).finish()
         flock(file, operation)
