@@ -4,6 +4,8 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,16 +14,23 @@ from exclave.dev.child import FailedToStart
 from exclave.dev.data import hold
 from exclave.dev.declaration import read_declaration
 from exclave.dev.plane import ControlPlane
+from exclave.dev.programs import Program
+from tests.exclave.conftest import Said
 
 
 @pytest.fixture
-def plane(monkeypatch, declaration_file, stand_in, said) -> Iterator[Callable[..., ControlPlane]]:
+def plane(
+    monkeypatch: pytest.MonkeyPatch,
+    declaration_file: Path,
+    stand_in: Callable[..., Program],
+    said: Said,
+) -> Iterator[Callable[..., ControlPlane]]:
     """Makes a control plane of stand-ins: each argument describes one."""
     declaration = read_declaration(declaration_file)
     with hold(declaration.data) as held:
 
-        def make(**special: dict[str, object]) -> ControlPlane:
-            def program(name: str, works: bool = False) -> object:
+        def make(**special: dict[str, Any]) -> ControlPlane:
+            def program(name: str, works: bool = False) -> Program:
                 return stand_in(name, works=works, **special.get(name, {}))
 
             monkeypatch.setattr(plane_module, "temporal_server", lambda _: program("temporal"))
@@ -40,7 +49,9 @@ def interrupt() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
-async def test_workers_end_first_then_the_registry_then_temporal(plane, said, tmp_path):
+async def test_workers_end_first_then_the_registry_then_temporal(
+    plane: Callable[..., ControlPlane], said: Said, tmp_path: Path
+) -> None:
     control_plane = plane()
     running = asyncio.create_task(control_plane.run())
     async with asyncio.timeout(20):
@@ -55,8 +66,8 @@ async def test_workers_end_first_then_the_registry_then_temporal(plane, said, tm
 
 
 async def test_the_second_signal_reaches_workers_and_the_third_tells_who_is_left(
-    plane, said, tmp_path
-):
+    plane: Callable[..., ControlPlane], said: Said, tmp_path: Path
+) -> None:
     control_plane = plane(build={"patience": 3})
     running = asyncio.create_task(control_plane.run())
     async with asyncio.timeout(20):
@@ -79,7 +90,9 @@ async def test_the_second_signal_reaches_workers_and_the_third_tells_who_is_left
     await running
 
 
-async def test_a_start_that_fails_half_way_leaves_nothing(plane, tmp_path):
+async def test_a_start_that_fails_half_way_leaves_nothing(
+    plane: Callable[..., ControlPlane], tmp_path: Path
+) -> None:
     with pytest.raises(FailedToStart, match="control ended with status 7 before it served"):
         await plane(control={"first": "sys.exit(7)"}).run()
     asked = (tmp_path / "asked.log").read_text().split()
@@ -87,7 +100,9 @@ async def test_a_start_that_fails_half_way_leaves_nothing(plane, tmp_path):
     assert not (tmp_path / "data" / "pids.json").exists()
 
 
-async def test_a_signal_while_starting_leaves_nothing(plane, said, tmp_path):
+async def test_a_signal_while_starting_leaves_nothing(
+    plane: Callable[..., ControlPlane], said: Said, tmp_path: Path
+) -> None:
     running = asyncio.create_task(plane(registry={"first": "signal.pause()"}).run())
     pids = tmp_path / "data" / "pids.json"
     while not (pids.exists() and "registry" in pids.read_text()):
