@@ -140,12 +140,17 @@ class Calling:
         self._metadata = [("authorization", f"Bearer {word}")] if word else []
 
     def start(
-        self, rpc: str, request: Message | bytes = b"", seconds: float = 20.0, **more: str
+        self,
+        rpc: str,
+        request: Message | bytes = b"",
+        seconds: float = 20.0,
+        headers: Mapping[str, str | bytes] | None = None,
     ) -> "aio.UnaryUnaryCall[bytes, bytes]":
         body = request if isinstance(request, bytes) else request.SerializeToString()
         method = rpc if rpc.startswith("/") else WORKFLOW_SERVICE + rpc
-        metadata = [*self._metadata, *((key.replace("_", "-"), v) for key, v in more.items())]
-        return self._channel.unary_unary(method)(body, timeout=seconds, metadata=metadata)
+        metadata = [*self._metadata, *(headers or {}).items()]
+        call: aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(method)
+        return call(body, timeout=seconds, metadata=metadata)
 
     async def status(
         self, rpc: str, request: Message | bytes = b"", seconds: float = 20.0

@@ -12,6 +12,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
 )
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Status
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -56,7 +57,7 @@ def traces(name: str = "apply", **resource: str) -> ExportTraceServiceRequest:
         start_time_unix_nano=1,
         end_time_unix_nano=1_500_000_001,
     )
-    span.status.code = 2
+    span.status.code = Status.STATUS_CODE_ERROR
     span.status.message = "engine failed"
     return request
 

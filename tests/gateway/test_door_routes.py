@@ -19,7 +19,7 @@ from gateway.door import Door, DoorSettings
 from gateway.listening import listen
 from gateway.pulls.embedded import EmbeddedRegistry
 from gateway.pulls.settings import ArtifactsSection
-from gateway.pulls.upstream import UpstreamRegistry
+from gateway.pulls.upstream_pushes import UpstreamBackend
 from gateway.telemetry.settings import TelemetrySection
 from gateway.upstream import TemporalFrontend
 from tests.gateway.authority import Authority
@@ -98,9 +98,10 @@ def test_releases_lie_in_one_place(wrong: dict[str, str]) -> None:
 
 async def test_where_releases_lie_is_set_by_the_file(tmp_path: Path) -> None:
     read: Callable[..., ArtifactsSection] = ArtifactsSection.model_validate
-    assert isinstance(read({"layout": "registry"}, context=tmp_path).backend(), EmbeddedRegistry)
+    folder = read({"layout": "registry"}, context=tmp_path).backend([SECRET])
+    assert isinstance(folder, EmbeddedRegistry)
     registry = {"registry": "https://r/path/", "user": "u", "password": "p"}
-    backend = read(registry, context=tmp_path).backend()
-    assert isinstance(backend, UpstreamRegistry)
-    assert backend.address == "https://r/path"
+    backend = read(registry, context=tmp_path).backend([SECRET])
+    assert isinstance(backend, UpstreamBackend)
+    assert backend._registry.address == "https://r/path"
     await backend.close()

@@ -99,7 +99,7 @@ def test_algorithms_are_pinned() -> None:
     assert claims["aud"] == AUDIENCE
     headers = {"kid": OLD.id}
     for wrong in (
-        jwt.encode(claims, None, "none", headers=headers),
+        jwt.encode(claims, "", "none", headers=headers),
         jwt.encode(claims, OLD.private.public_key().public_bytes_raw(), "HS256", headers=headers),
         jwt.encode({**claims, "aud": "another"}, OLD.private, "EdDSA", headers=headers),
         jwt.encode(claims, NEW.private, "EdDSA", headers=headers),

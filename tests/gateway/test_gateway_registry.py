@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import httpx
@@ -251,7 +251,7 @@ async def test_other_requests_are_answered_while_a_blob_arrives(layout: Layout) 
     with served(registry_app(layout, writable=True)) as address:
         async with httpx.AsyncClient(base_url=address, trust_env=False) as client:
 
-            async def slowly():
+            async def slowly() -> AsyncIterator[bytes]:
                 yield CONTENT[:5]
                 await arrived.wait()
                 yield CONTENT[5:]

@@ -28,7 +28,9 @@ class Slow:
     """Calls whose messages do not come before they are let."""
 
     def __init__(self, channel: aio.Channel) -> None:
-        self._method = channel.stream_unary(WORKFLOW_SERVICE + "GetSystemInfo")
+        self._method: aio.StreamUnaryMultiCallable[bytes, bytes] = channel.stream_unary(
+            WORKFLOW_SERVICE + "GetSystemInfo"
+        )
         self.come = asyncio.Event()
 
     def start(self, word: str) -> "aio.StreamUnaryCall[bytes, bytes]":
@@ -179,15 +181,15 @@ async def test_headers_do_not_choose_who_calls_or_where(authority: Authority) ->
             {"x-authorization": "Bearer acme"},
             {"proxy-authorization": "Bearer acme"},
         ):
-            call = nobody.start("GetSystemInfo", **headers)
+            call = nobody.start("GetSystemInfo", headers=headers)
             assert await call.code() is StatusCode.UNAUTHENTICATED
         assert not played.asked
-        named = {
+        named: dict[str, str | bytes] = {
             "temporal-namespace": "other", "temporal-namespace-bin": b"other",
             "x-forwarded-for": "127.0.0.1", "caller-type": "operator", "authorization-extras": "x",
             "grpc-timeout-bin": b"1",
         }  # fmt: skip
-        await acme.start("GetSystemInfo", **named)  # type: ignore[arg-type]
+        await acme.start("GetSystemInfo", headers=named)
         [(_, seen)] = played.asked
         assert seen.pop("temporal-namespace") == "dev"
         assert not seen.keys() & {*named, "authorization"}

@@ -26,9 +26,11 @@ async def test_temporal_sees_the_gateways_words_and_few_of_the_workers(
     async with playing(authority) as (played, _, _, acme):
         await acme.start(
             "GetSystemInfo",
-            client_name="temporal-python",
-            temporal_namespace="somebody-elses",
-            x_forwarded_for="10.0.0.1",
+            headers={
+                "client-name": "temporal-python",
+                "temporal-namespace": "somebody-elses",
+                "x-forwarded-for": "10.0.0.1",
+            },
         )
         [(method, metadata)] = played.asked
         assert method.endswith("/GetSystemInfo")
@@ -203,5 +205,5 @@ async def test_an_expired_credential_ends_no_poll_that_waits(authority: Authorit
 
 async def test_two_credentials_are_none(authority: Authority) -> None:
     async with playing(authority) as (_, _, gateway, _), gateway.channel("acme") as acme:
-        call = acme.start("GetSystemInfo", authorization="Bearer acme")
+        call = acme.start("GetSystemInfo", headers={"authorization": "Bearer acme"})
         assert await call.code() is StatusCode.UNAUTHENTICATED

@@ -37,7 +37,8 @@ def message(answer: httpx.Response) -> str:
     """What a refusal says, by the specification."""
     if answer.headers["Content-Type"].startswith("application/json"):
         return str(answer.json()["message"])
-    return Status.FromString(answer.content).message
+    status: str = Status.FromString(answer.content).message
+    return status
 
 
 async def test_every_signal_in_every_encoding_is_stamped() -> None:

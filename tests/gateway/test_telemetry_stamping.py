@@ -9,7 +9,7 @@ import pytest
 from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue
 
 from gateway.identity import Identity
 from gateway.telemetry.queue import Batch
@@ -41,7 +41,7 @@ values = st.recursive(
         st.just(AnyValue()),
     ),
     lambda inner: st.lists(inner, max_size=2).map(
-        lambda found: AnyValue(array_value={"values": found})
+        lambda found: AnyValue(array_value=ArrayValue(values=found))
     ),
     max_leaves=3,
 )
