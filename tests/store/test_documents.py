@@ -1,10 +1,10 @@
 """Documents that others change at the same time."""
 
+import time
 from pathlib import Path
 
 import pytest
 
-from store import documents
 from store.documents import Document, change_document
 from store.folder import FolderStore
 from store.interface import ANY, Conflict, Malformed, Store
@@ -17,7 +17,7 @@ class Pauses(list[float]):
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> Pauses:
     waited = Pauses()
-    monkeypatch.setattr(documents.time, "sleep", waited.append)
+    monkeypatch.setattr(time, "sleep", waited.append)
     return waited
 
 

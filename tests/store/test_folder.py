@@ -7,7 +7,7 @@ import pytest
 
 from store.checking import check_store
 from store.folder import FolderStore
-from store.interface import ABSENT, ANY, StoreUnavailable
+from store.interface import ABSENT, ANY, Store, StoreUnavailable
 
 
 @pytest.fixture
@@ -26,6 +26,9 @@ def test_a_key_is_a_file_of_the_folder(store: FolderStore) -> None:
     path = store.local_path("state/net/terraform.tfstate")
     assert path == store.root / "state/net/terraform.tfstate"
     assert path.parent.is_dir()
+
+
+def test_it_lies_in_no_bucket(store: Store) -> None:
     assert store.s3_place() is None
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from store.checking import check_store
 from store.documents import change_document, read_document
-from store.interface import ABSENT, ANY, Conflict, StoreUnavailable
+from store.interface import ABSENT, ANY, Conflict, Store, StoreUnavailable
 from store.s3 import S3Store
 from store.s3_place import S3Place
 from tests.s3_faults import (
@@ -321,7 +321,7 @@ def test_what_is_no_key_is_not_listed(s3: S3Store, s3_place: S3Place) -> None:
     assert s3.list("") == ["a"]
 
 
-def test_it_is_no_file_of_this_machine(s3: S3Store, s3_place: S3Place) -> None:
+def test_it_is_no_file_of_this_machine(s3: Store, s3_place: S3Place) -> None:
     assert s3.local_path("a") is None
     assert s3.s3_place() == s3_place
 
