@@ -6,7 +6,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from grpc import RpcMethodHandler, aio, ssl_server_credentials, unary_unary_rpc_method_handler
+from grpc import (
+    GenericRpcHandler,
+    HandlerCallDetails,
+    RpcMethodHandler,
+    aio,
+    ssl_server_credentials,
+    unary_unary_rpc_method_handler,
+)
 from temporalio.api.workflowservice.v1 import GetSystemInfoRequest, GetSystemInfoResponse
 from temporalio.client import Client, KeepAliveConfig
 from temporalio.service import RPCError, TLSConfig
@@ -162,12 +169,9 @@ async def speaking_grpc(folder: Path, name: str) -> AsyncIterator[tuple[int, str
         await server.stop(0)
 
 
-class _AnswersAll:
-    def service_name(self) -> str:
-        return "temporal.api.workflowservice.v1.WorkflowService"
-
-    def service(self, details: object) -> "RpcMethodHandler[bytes, bytes]":
-        return unary_unary_rpc_method_handler(_system_info)  # type: ignore[arg-type]
+class _AnswersAll(GenericRpcHandler):
+    def service(self, handler_call_details: HandlerCallDetails) -> "RpcMethodHandler[bytes, bytes]":
+        return unary_unary_rpc_method_handler(_system_info)
 
 
 async def test_grpc_passes_a_proxy_that_alone_knows_the_name(
