@@ -269,7 +269,8 @@ async def test_a_run_that_a_new_install_missed_asks_again(
     await finish(site, first)
 
     async def nothing(self: InstallRuns, install: str) -> AsyncIterator[tuple[str, str]]:
-        for found in ():
+        none: tuple[tuple[str, str], ...] = ()
+        for found in none:
             yield found
 
     monkeypatch.setattr(InstallRuns, "_open", nothing)

@@ -6,6 +6,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from temporalio import workflow
 from temporalio.exceptions import ActivityError, RetryState
 
 from activities.installs.stack import WorkerAddresses
@@ -108,7 +109,7 @@ async def test_a_look_that_failed_is_tried_again(
     looks: Looks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turn_queue, "_LOOK_AGAIN_SECONDS", 0)
-    monkeypatch.setattr(turn_queue.workflow, "logger", logging.getLogger(__name__))
+    monkeypatch.setattr(workflow, "logger", logging.getLogger(__name__))
     looks.failures = 2
     looks.ended.set()
     one = queue()
