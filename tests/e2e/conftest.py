@@ -41,7 +41,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     if shutil.which("terraform") is None:
         pytest.fail(HOW_TO_GET_TERRAFORM)
     # An Install that continues as new all the time: none of the tests may notice.
-    often = {"limit.historyCount.suggestContinueAsNew": 50}
+    often: dict[str, object] = {"limit.historyCount.suggestContinueAsNew": 50}
     one = Plane(tmp_path_factory.mktemp("plane"), often)
     one.start()
     yield one

@@ -82,8 +82,8 @@ class WorkerInNetwork(InstallWorker):
         """What `exclave worker doctor` finds on this machine, and whether all is well."""
         done = subprocess.run(
             [
-                *(*self.within, BIN / "exclave", "worker", "doctor", "--output", "json"),
-                *("--enrolment", enrolment, "--data", self.data),
+                *(*self.within, str(BIN / "exclave"), "worker", "doctor", "--output", "json"),
+                *("--enrolment", str(enrolment), "--data", str(self.data)),
             ],
             env=os.environ | {"NO_PROXY": "*", "no_proxy": "*"},
             capture_output=True,

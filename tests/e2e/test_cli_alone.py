@@ -19,7 +19,7 @@ def test_install_deploy_approve_by_update(site: Site) -> None:
     assert first["changes"]["create"] == 1
     # The two in the middle wait for their approvals at the same time.
     waiting = until(
-        lambda: len(site.plane.waiting_plans(run)) == 2 and site.plane.waiting_plans(run), "both"
+        lambda: found if len(found := site.plane.waiting_plans(run)) == 2 else [], "both"
     )
     assert {plan["component"] for plan in waiting} == {"left", "right"}
     site.approve_all(run, 3)

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 from tests.e2e.apps_for_tests import Component
 from tests.e2e.install_site import Site
@@ -12,7 +13,7 @@ NET = Component("net", seconds=0)
 
 def command(site: Site, *arguments: str, status: int = 0) -> str:
     """`exclave worker …` as somebody on the worker's machine types it."""
-    flags = ["--enrolment", site.worker.enrolment, "--data", site.worker.data]
+    flags: list[str | Path] = ["--enrolment", site.worker.enrolment, "--data", site.worker.data]
     done = subprocess.run(
         [BIN / "exclave", "worker", *arguments, *flags],
         capture_output=True,

@@ -37,11 +37,12 @@ def apply_attempts(site: Site, run: str) -> int:
         if event.get("activityTaskScheduledEventAttributes", {}).get("activityType", {}).get("name")
         == "terraform.apply"
     }
-    return max(
+    attempt: int = max(
         event["activityTaskStartedEventAttributes"]["attempt"]
         for event in events
         if event.get("activityTaskStartedEventAttributes", {}).get("scheduledEventId") in scheduled
     )
+    return attempt
 
 
 def assert_done_once(site: Site, run: str) -> None:

@@ -142,8 +142,8 @@ def test_a_sensitive_input_is_set_on_the_customers_side(site: Site) -> None:
     missing = site.result(site.deploy(release))
     assert "BadInput" in str(missing) and "token" in str(missing)
 
-    command = [BIN / "exclave", "worker", "set-input", "token"]
-    flags = ["--enrolment", site.worker.enrolment, "--data", site.worker.data]
+    command: list[str | Path] = [BIN / "exclave", "worker", "set-input", "token"]
+    flags: list[str | Path] = ["--enrolment", site.worker.enrolment, "--data", site.worker.data]
     subprocess.run([*command, *flags], input=f"{secret}\n".encode(), check=True)
     run = site.deploy(release)
     site.plane.approve_one(run)
