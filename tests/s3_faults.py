@@ -85,7 +85,8 @@ def way_to(endpoint: str) -> Iterator[Way]:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             headers = {name.lower(): value for name, value in self.headers.items()}
             fault = way.fault_of(Request(self.command, self.path, headers))
-            status, answered, data = 0, {}, b""
+            status, data = 0, b""
+            answered: dict[str, str] = {}
             if fault is None or fault.passed_on:
                 status, answered, data = self._pass_on(headers, body)
             if fault is None:
