@@ -35,11 +35,9 @@ def plane(
 
             monkeypatch.setattr(plane_module, "temporal_server", lambda _: program("temporal"))
             monkeypatch.setattr(plane_module, "registry", lambda _: program("registry"))
-            monkeypatch.setattr(
-                plane_module,
-                "workers",
-                lambda _: [program("control", True), program("build", True)],
-            )
+            workers = {name: [program(name, True)] for name in ("control", "build")}
+            monkeypatch.setattr(plane_module, "control_workers", lambda _: workers["control"])
+            monkeypatch.setattr(plane_module, "build_workers", lambda _: workers["build"])
             return ControlPlane(declaration, *held, said)
 
         yield make
