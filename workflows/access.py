@@ -1,7 +1,6 @@
 """Access: the entity that knows which of an org's workers may pass the gateway."""
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError
 
 from contracts import access
 from contracts.access import (
@@ -22,8 +21,8 @@ from contracts.access import (
     VerifiedEnrolment,
     VerifyEnrolment,
 )
-from contracts.errors import CredentialsRefused, ExclaveError, NotThere, by_type
-from workflows.calls import call_local, typed_cause
+from contracts.errors import CredentialsRefused, NotThere
+from workflows.calls import call_local
 from workflows.identity import require_id
 
 
@@ -65,12 +64,9 @@ class Access:
         verify = VerifyEnrolment(
             org=self._org, request=request, cloud=self._of(request.subject).cloud
         )
-        try:
-            verified = await call_local(
-                access.VERIFY_ENROLMENT, verify, summary=f"enrol {request.subject}"
-            )
-        except ActivityError as error:
-            raise _typed(error) from error
+        verified = await call_local(
+            access.VERIFY_ENROLMENT, verify, summary=f"enrol {request.subject}"
+        )
         # Whatever was decided while the proof was looked at counts.
         self._refuse_revoked(request.subject, verified.enrolled.thumbprint)
         self._refuse_used(verified)
@@ -280,11 +276,3 @@ def _told(request: Revoke | Pause) -> str:
 def _typed_as(subject: str) -> str:
     """A subject as a person types it."""
     return subject.removeprefix("install/")
-
-
-def _typed(error: ActivityError) -> Exception:
-    """The activity's own error, with the details by which the gateway tells them apart."""
-    cause = typed_cause(error)
-    if cause is None or cause.type is None or not issubclass(by_type(cause.type), ExclaveError):
-        return error
-    return by_type(cause.type)(cause.message, *cause.details)

@@ -100,7 +100,12 @@ async def _stop(stop: StopInput) -> None:
 async def call_local(
     activity: Activity[I, O], input: I, *, retry: RetryPolicy | None = None, summary: str = ""
 ) -> O:
-    """Run a short activity inside the control worker, without a round trip through a queue."""
+    """Run a short activity inside the control worker, without a round trip through a queue.
+
+    Raises:
+        FailureError: what it ended with, as it is; unlike that of a queue's, Temporal does not put
+            it into an ActivityError.
+    """
     result: O = await workflow.execute_local_activity(
         activity.name,
         input,

@@ -4,7 +4,12 @@ import asyncio
 
 from pydantic import BaseModel
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    FailureError,
+    is_cancelled_exception,
+)
 
 from apps.parts import part_shown
 from contracts import installs, releases, stacks
@@ -35,7 +40,7 @@ from contracts.names import CONTROL_QUEUE, Digest, Name, install_queue
 from contracts.provisions import DeprovisionInput, ProvisionInput
 from contracts.releases import DeclaredInput, ReadRelease
 from contracts.stacks import RenderStack, Stack
-from workflows.calls import call, call_local, failing_as_its_activity, typed_cause
+from workflows.calls import call, call_local, failing_as_its_activity, in_words
 from workflows.declared_inputs import merged, refuse_size, refuse_values
 from workflows.identity import require_id, show, showing_its_end
 from workflows.standing import Standing
@@ -220,9 +225,10 @@ class Install:
                 ReadRelease(app=self._input.app, release=release),
                 summary="read the declared inputs",
             )
-        except ActivityError as error:
-            cause = typed_cause(error)
-            workflow.logger.warning("Cannot read %s: %s", release, cause or error)
+        except FailureError as error:
+            if is_cancelled_exception(error):
+                raise
+            workflow.logger.warning("Cannot read %s: %s", release, in_words(error))
             return
         self._declared, self._known = graph.inputs, release
 

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.exceptions import ApplicationError
 
 from apps.config import AppConfig, Input, Metadata
 from apps.input_values import InputErrors, effective_inputs
@@ -14,6 +16,7 @@ from contracts.errors import BadInput
 from contracts.releases import DeclaredInput
 from tests.workflows.workflow_site import (
     NO_CHANGES,
+    OTHER_RELEASE,
     RELEASE,
     FakeControl,
     Site,
@@ -78,6 +81,27 @@ async def test_a_deploy_teaches_the_inputs(site: Site, releases: FakeControl) ->
     await outcomes(await site.deploy())
     await site.holder(None)
     await site.entity.execute_update("set_inputs", {"values": {"zone": "b"}})
+
+
+@loop
+async def test_a_release_that_cannot_be_read_fails_its_deploy_and_not_the_install(
+    site: Site, releases: FakeControl
+) -> None:
+    releases.inputs[site.app] = DECLARED
+    await site.begin(release=RELEASE)
+    await site.knows_its_inputs()
+    await site.entity.execute_update("set_inputs", {"values": {"zone": "b"}})
+    releases.unknown.add(OTHER_RELEASE)
+    run = await site.deploy(OTHER_RELEASE)
+    with pytest.raises(WorkflowFailureError) as caught:
+        await run.result()
+    assert isinstance(caught.value.cause, ApplicationError)
+    assert caught.value.cause.type == "NotThere"
+    await site.holder(None)
+    status = await site.status()
+    assert status.inputs.values == {"zone": "b"}
+    assert (await site.entity.describe()).status is WorkflowExecutionStatus.RUNNING
+    await site.entity.execute_update("set_inputs", {"values": {"zone": "c"}})
 
 
 def refused(values: dict[str, str | None]) -> str:
