@@ -1,18 +1,24 @@
 """What the activities of an install worker work with."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from activities.customer.rules import Rules
 from activities.operations.opening import Operations
-from activities.releases.reader import ReleaseReader, unpacked_at
+from activities.releases.unpacked import unpacked_at
 from contracts.errors import TurnRefused
 from contracts.messages import Turn
 from contracts.names import Name
 from store.install_state import InstallState
 from store.interface import Store
 from store.turns import TurnIsHeld, check_turn
+
+if TYPE_CHECKING:
+    from activities.releases.reader import ReleaseReader
 
 
 @dataclass(frozen=True)
@@ -27,9 +33,15 @@ class Workplace:
     store: Store
     state: InstallState
     operations: Operations
-    releases: ReleaseReader
+    open_releases: "Callable[[], ReleaseReader]"
+    """An idle worker has not imported what reads them."""
     rules: Rules = field(default_factory=Rules)
     """What the customer allows."""
+
+    @cached_property
+    def releases(self) -> "ReleaseReader":
+        """What the releases hold."""
+        return self.open_releases()
 
     def work_folder(self, component: str) -> Path:
         """What a component is made from; rebuilt from the release whenever it is not there."""

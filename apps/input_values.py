@@ -4,10 +4,13 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from apps.config import AppConfig, Input
 from apps.sensitivity import Sensitive
 from apps.spelling import did_you_mean
+
+if TYPE_CHECKING:
+    from apps.config import AppConfig, Input
 
 InputValue = str | Sensitive
 
@@ -23,7 +26,7 @@ class InputErrors(Exception):
 
 
 def effective_inputs(
-    config: AppConfig,
+    config: "AppConfig",
     given: Mapping[str, str],
     sensitive_given: Mapping[str, str] | None = None,
 ) -> dict[str, InputValue]:
@@ -56,7 +59,7 @@ def effective_inputs(
     return found
 
 
-def default_text(item: Input) -> str | None:
+def default_text(item: "Input") -> str | None:
     """An input's default as the string that templates see; None if it has none."""
     if item.default is None or isinstance(item.default, str):
         return item.default
@@ -79,7 +82,7 @@ def type_problem(kind: str, text: str) -> str | None:
             return None
 
 
-def _problem(item: Input, value: str | None) -> str | None:
+def _problem(item: "Input", value: str | None) -> str | None:
     if value is None:
         return "is required and has no value" if item.required else None
     if value == "" and not item.required:

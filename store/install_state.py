@@ -8,11 +8,10 @@ is behind it (a restored copy, another store) is refused before anything is done
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from apps.config import AppConfig
 from apps.parts import SANDBOX
 from apps.sensitivity import Sensitive
 from apps.state import (
@@ -28,6 +27,9 @@ from contracts.deploys import Inputs
 from contracts.errors import StoreBehind
 from store.documents import change_document, read_document
 from store.interface import ABSENT, ANY, Conflict, Store
+
+if TYPE_CHECKING:
+    from apps.config import AppConfig
 
 _INPUTS: Final = "inputs/current.json"
 _SENSITIVE_INPUTS: Final = "inputs/sensitive.json"
@@ -171,7 +173,7 @@ class InstallState:
         change_document(self._store, _SENSITIVE_INPUTS, lambda now: {**(now or {}), name: value})
         self._raise_revision()
 
-    def inputs(self, config: AppConfig) -> dict[str, str | Sensitive]:
+    def inputs(self, config: "AppConfig") -> dict[str, str | Sensitive]:
         """The value of every input of the app, defaults filled in; raises `InputErrors`."""
         found = read_document(self._store, _INPUTS)
         given = Inputs.model_validate(found[0]).values if found else {}
@@ -258,7 +260,7 @@ class InstallState:
         self._write(_PROVISIONED, provisioned)
         return self._raise_revision()
 
-    def sandbox_document(self, config: AppConfig, app: str) -> StateDocument:
+    def sandbox_document(self, config: "AppConfig", app: str) -> StateDocument:
         """What the sandbox's templates see: it comes before all that is deployed.
 
         Raises:
@@ -271,7 +273,9 @@ class InstallState:
             inputs=self.inputs(config),
         )
 
-    def document(self, config: AppConfig, app: str, run: ActionRun | None = None) -> StateDocument:
+    def document(
+        self, config: "AppConfig", app: str, run: ActionRun | None = None
+    ) -> StateDocument:
         """What templates see; within a run of an action, of that action what this run has left.
 
         Raises:
@@ -299,7 +303,7 @@ class InstallState:
             },
         )
 
-    def secrets(self, config: AppConfig) -> list[object]:
+    def secrets(self, config: "AppConfig") -> list[object]:
         """Every sensitive value that is known with a release: what must be masked wherever it shows
         up."""
         inputs = [one.value for one in self.inputs(config).values() if isinstance(one, Sensitive)]
@@ -374,7 +378,7 @@ def _outputs(outputs: Mapping[str, Output]) -> dict[str, object | Sensitive]:
     }
 
 
-def _declared(config: AppConfig, values: Mapping[str, str]) -> dict[str, str]:
+def _declared(config: "AppConfig", values: Mapping[str, str]) -> dict[str, str]:
     """The values of inputs that this release has: another release may have others."""
     declared = {one.name for one in config.inputs}
     return {name: value for name, value in values.items() if name in declared}

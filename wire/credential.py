@@ -10,13 +10,12 @@ import logging
 import os
 import random
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import httpx
 from temporalio.client import Client
 
 from contracts.access import EarlierAnswer, Subject
@@ -208,11 +207,6 @@ class Credentials:
         """The newest credential; a secret."""
         return self._token
 
-    @property
-    def auth(self) -> httpx.Auth:
-        """For HTTP to the gateway: each request has the newest credential."""
-        return _Bearer(self)
-
     def attach(self, client: Client) -> None:
         """Give a Temporal client each new credential, while it is connected."""
         client.api_key = self._token
@@ -247,7 +241,6 @@ class Credentials:
             self._renewing.cancel()
             with suppress(asyncio.CancelledError):
                 await self._renewing
-        await self._enrolling.calls.close()
 
     async def _keep_fresh(self, answer: Credential) -> None:
         while True:
@@ -318,15 +311,6 @@ class Credentials:
         if words != self._told:
             self._told = words
             _log.log(level, "%s (%s)", words, state)
-
-
-class _Bearer(httpx.Auth):
-    def __init__(self, credentials: Credentials) -> None:
-        self._credentials = credentials
-
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        request.headers["Authorization"] = f"Bearer {self._credentials.token}"
-        yield request
 
 
 def _delays() -> Iterator[float]:

@@ -11,9 +11,8 @@ import re
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
-import httpx
 from temporalio.service import HttpConnectProxyConfig
 
 NEVER_PROXIED: Final = (
@@ -78,22 +77,19 @@ class Proxy:
         return host_and_port(self.host, self.port)
 
     @property
-    def _login(self) -> tuple[str, str] | None:
+    def login(self) -> tuple[str, str] | None:
+        """User and password, if it has any; secret."""
         return (self.user, self.password) if self.user or self.password else None
 
     def for_grpc(self) -> HttpConnectProxyConfig:
         """As the SDK takes it."""
-        return HttpConnectProxyConfig(self.address, self._login)
-
-    def for_http(self) -> httpx.Proxy:
-        """As httpx takes it; its errors name the URL, so nothing secret is in that."""
-        return httpx.Proxy(f"http://{self.address}", auth=self._login)
+        return HttpConnectProxyConfig(self.address, self.login)
 
     def headers(self) -> dict[str, str]:
         """What a CONNECT is asked with."""
-        if self._login is None:
+        if self.login is None:
             return {}
-        word = base64.b64encode(":".join(self._login).encode()).decode()
+        word = base64.b64encode(":".join(self.login).encode()).decode()
         return {"Proxy-Authorization": f"Basic {word}"}
 
 
@@ -124,11 +120,10 @@ def proxy_to(
     return None
 
 
-def http_proxy_of(url: str) -> httpx.Proxy | None:
-    """The proxy for a URL, as httpx takes it; raises as `proxy_to`."""
-    parsed = httpx.URL(url)
-    proxy = proxy_to(parsed.host, secure=parsed.scheme == "https")
-    return proxy.for_http() if proxy else None
+def proxy_for(url: str) -> Proxy | None:
+    """The proxy for a URL; raises as `proxy_to`."""
+    parsed = urlsplit(url)
+    return proxy_to(parsed.hostname or "", secure=parsed.scheme == "https")
 
 
 def except_this_machine(environment: MutableMapping[str, str] = os.environ) -> None:

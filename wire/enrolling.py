@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-import httpx
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import BaseModel, ValidationError
 
 from contracts.access import CloudProof, EarlierAnswer, TokenProof
-from wire.egress import http_proxy_of
+from wire.aside import aside
 from wire.enrolment_messages import (
     ASSERTION_AUDIENCE,
     ASSERTION_SECONDS,
@@ -28,10 +27,12 @@ from wire.enrolment_messages import (
 )
 from wire.enrolment_token import EnrolmentToken, TokenId, answer_bytes, sealed_about
 from wire.gateway_address import GatewayAddress
+from wire.gateway_http import HttpAnswer, NoAnswer, post
 from wire.sealing import KEY_BYTES, CannotUnseal, decoded, seal, unseal
 from wire.worker_identity import WorkerIdentity
 
-_SECONDS = 30.0
+_SECONDS = 90.0
+"""For a whole call; each of its steps has a bound of its own."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -107,7 +108,6 @@ class GatewayCalls:
         """Call as `who`, whose machine has this clock."""
         self._who = who
         self._clock = clock
-        self._client: httpx.AsyncClient | None = None
         self._offset = 0.0
         """The gateway's clock less this machine's, as learnt from its last answer."""
 
@@ -115,11 +115,6 @@ class GatewayCalls:
     def skew(self) -> float:
         """This machine's clock less the gateway's, in seconds."""
         return -self._offset
-
-    async def close(self) -> None:
-        """Close the connection."""
-        if self._client is not None:
-            await self._client.aclose()
 
     async def enrol_by_token(self, token: EnrolmentToken) -> Answer:
         """Enrol with the stack's one-time token.
@@ -223,19 +218,22 @@ class GatewayCalls:
         return CredentialBody(assertion=self._who.identity.signed(claims), time=now)
 
     async def _post(self, path: str, body: BaseModel, model: type[M]) -> M:
-        url = self._who.gateway.url + path
+        gateway, sent = self._who.gateway, body.model_dump_json().encode()
+        url = gateway.url + path
         try:
-            client = self._connected()
-            response = await client.post(
-                url, content=body.model_dump_json(), headers={"Content-Type": "application/json"}
-            )
-        except httpx.HTTPError as error:
-            raise GatewayAway(f"{url} does not answer: {_reason(error)}") from error
+            if gateway.secure:
+                gateway.context()
         except OSError as error:
             raise GatewayAway(
                 f"The certificate authority of {url} cannot be used: {error}"
             ) from error
-        if response.status_code != 200:
+        try:
+            response = await aside(lambda: post(gateway, path, sent), _SECONDS)
+        except NoAnswer as error:
+            raise GatewayAway(f"{url} does not answer: {error}") from error
+        except TimeoutError as error:
+            raise GatewayAway(f"{url} does not answer within {_SECONDS:.0f} s.") from error
+        if response.status != 200:
             raise self._refusal(url, response)
         try:
             answer = model.model_validate_json(response.content)
@@ -244,27 +242,14 @@ class GatewayCalls:
         self._learn_time(answer)
         return answer
 
-    def _connected(self) -> httpx.AsyncClient:
-        if self._client is None:
-            verify = self._who.gateway.context() if self._who.gateway.secure else True
-            # No redirects: what is sent is for this gateway alone.
-            self._client = httpx.AsyncClient(
-                verify=verify,
-                timeout=_SECONDS,
-                follow_redirects=False,
-                trust_env=False,
-                proxy=http_proxy_of(self._who.gateway.url),
-            )
-        return self._client
-
-    def _refusal(self, url: str, response: httpx.Response) -> GatewayAway | GatewayRefused:
+    def _refusal(self, url: str, response: HttpAnswer) -> GatewayAway | GatewayRefused:
         try:
             told = Refusal.model_validate_json(response.content)
         except ValidationError:
-            return GatewayAway(f"{url} answers {response.status_code}, not as a gateway does.")
+            return GatewayAway(f"{url} answers {response.status}, not as a gateway does.")
         self._learn_time(told)
         words = " ".join(one for one in (told.message, told.what_to_do) if one)
-        if response.status_code >= 500 or response.status_code == 429:
+        if response.status >= 500 or response.status == 429:
             return GatewayAway(f"{url} answers: {words}")
         return GatewayRefused(told.code, words)
 
@@ -278,7 +263,3 @@ class GatewayCalls:
         if abs(self.skew) <= SKEW_SECONDS:
             return ""
         return f"{skew_in_words(self.skew)}; set it (timedatectl set-ntp true)"
-
-
-def _reason(error: httpx.HTTPError) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -57,6 +57,16 @@ class GatewayAddress:
             return host
         return f"{host}:{443 if self.secure else 80}"
 
+    @property
+    def host(self) -> str:
+        """A name, or an address without brackets."""
+        return self.target.rpartition(":")[0].strip("[]")
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.target.rpartition(":")[2])
+
     def tls(self) -> TLSConfig | bool:
         """What gRPC trusts; False where it is spoken in clear."""
         if self.secure and self.ca is not None:
@@ -64,7 +74,7 @@ class GatewayAddress:
         return self.secure
 
     def context(self) -> ssl.SSLContext:
-        """What httpx trusts; one for all that talk to it, since the authorities take 2 MB.
+        """What HTTP trusts; one for all that talk to it, since the authorities take 2 MB.
 
         Raises:
             ssl.SSLError: the authority's certificate is none.
@@ -73,4 +83,7 @@ class GatewayAddress:
 
     @cached_property
     def _context(self) -> ssl.SSLContext:
-        return ssl.create_default_context(cadata=self.ca)
+        context = ssl.create_default_context(cadata=self.ca)
+        # By this the gateway, and whatever stands before it, tells HTTP from gRPC.
+        context.set_alpn_protocols(["http/1.1"])
+        return context

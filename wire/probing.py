@@ -4,13 +4,11 @@ Each step blocks, and is bounded by its socket; `bounded` runs one in a thread t
 at the end, since a name server that does not answer holds a thread for longer than that.
 """
 
-import asyncio
 import contextlib
 import errno
 import http.client
 import socket
 import ssl
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +17,7 @@ from typing import Final, TypeVar
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from wire.aside import aside
 from wire.egress import Proxy, host_and_port
 
 SECONDS: Final = 10.0
@@ -65,31 +64,8 @@ async def bounded(step: Callable[[], T], seconds: float = SECONDS) -> T:
     Raises:
         Fails: as the step says, or because it takes too long.
     """
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[T] = loop.create_future()
-
-    def tell(result: T | None, error: Exception | None) -> None:
-        if ended.done():
-            return
-        if error is not None:
-            ended.set_exception(error)
-        else:
-            ended.set_result(result)  # type: ignore[arg-type]
-
-    def work() -> None:
-        result, error = None, None
-        try:
-            result = step()
-        except Exception as found:  # whatever it is, it is raised where it is waited for
-            error = found
-        try:
-            loop.call_soon_threadsafe(tell, result, error)
-        except RuntimeError:
-            return  # the loop is closed: nobody waits any more
-
-    threading.Thread(target=work, daemon=True).start()
     try:
-        return await asyncio.wait_for(ended, seconds)
+        return await aside(step, seconds)
     except TimeoutError:
         raise Fails(f"nothing came back within {seconds:.0f} s", "Try again; see above.") from None
 

@@ -97,7 +97,9 @@ def _through_gateway(parser: argparse.ArgumentParser, file: Path, data: Path) ->
         trust.spread(data / "trust")
     except (EnrolmentError, IdentityUnusable, TrustUnusable, ProxyUnusable) as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
-    return _Way(control.temporal, control.releases, control.keys, control.ready, control.learn_keys)
+    return _Way(
+        control.temporal, control.releases(), control.keys, control.ready, control.learn_keys
+    )
 
 
 def make(

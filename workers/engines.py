@@ -1,5 +1,6 @@
 """The activities that runs are made of; `workers.late` imports them with their first task."""
 
+import activities.releases.reader  # noqa: F401 - the workplace opens it when it is asked
 from activities.action.activities import ActionActivities
 from activities.deploy.activities import DeployActivities
 from activities.deploy.deprovision import DeprovisionActivities

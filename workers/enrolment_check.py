@@ -29,10 +29,7 @@ async def enrolled_or_able(
         if (data / IDENTITY_FOLDER / "keys.pem").exists():
             enrolling = enrolling_of(enrolment, enrolment_file, data, trust)
             if enrolling.payload_keys() is not None:
-                try:
-                    answer = await enrolling.calls.credential()
-                finally:
-                    await enrolling.calls.close()
+                answer = await enrolling.calls.credential()
                 return f"enrolled; it gets credentials, good for {answer.seconds / 60:.0f} min"
     except (IdentityUnusable, PermissionError) as error:
         raise Fails(str(error), WORKERS_USER) from None

@@ -2,21 +2,26 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from artifacts.registry import Registry
 from stacks.enrolment import TOKEN_FILE, Enrolment, WorkerEnrolment
 from wire.cloud_documents import document_of
 from wire.connection import TemporalAddress
 from wire.credential import ByCloud, ByToken, Credentials, Enrolling, Proof
-from wire.egress import proxy_to
+from wire.egress import proxy_for, proxy_to
 from wire.enrolling import ControlKeys, Enrolee
 from wire.gateway_address import GatewayAddress
 from wire.key_ring import KeyRing
 from wire.keys import Keys, WorkerKeys
 from wire.trust import Trust
 from wire.worker_identity import WorkerIdentity
+
+if TYPE_CHECKING:
+    from artifacts.registry import Registry
 
 IDENTITY_FOLDER = "identity"
 """In the worker's data folder: its keys, and what it remembers of its enrolment."""
@@ -50,7 +55,8 @@ class Reach:
     """Where a worker's control plane is."""
 
     temporal: TemporalAddress
-    releases: Registry
+    releases: "Callable[[], Registry]"
+    """Opens where releases are pulled from; what that needs, an idle worker has not imported."""
     credentials: Credentials | None
     """None where it is reached directly, which is for development."""
     _learning: "Throttle" = field(default_factory=lambda: Throttle(LEARN_SECONDS))
@@ -101,16 +107,14 @@ def reach(enrolment: Enrolment, enrolment_file: Path, data: Path) -> Reach:
     """
     trust = Trust.read(enrolment.ca_bundle)
     if enrolment.gateway is None:
+        proxy_for(enrolment.releases)  # whatever is wrong with it is said at the start
         return Reach(
             TemporalAddress(
                 enrolment.temporal,
                 enrolment.namespace,
                 proxy=proxy_to(enrolment.temporal.rpartition(":")[0]),
             ),
-            Registry(
-                enrolment.releases,
-                trust=trust.context() if enrolment.releases.startswith("https://") else None,
-            ),
+            partial(_direct_releases, enrolment.releases, trust),
             None,
         )
     return reach_through_gateway(enrolment, enrolment_file, data, trust)
@@ -137,13 +141,23 @@ def reach_through_gateway(
             credentials,
             proxy_to(gateway.target.rpartition(":")[0]),
         ),
-        Registry(
-            gateway.url,
-            auth=credentials.auth,
-            trust=gateway.context() if gateway.secure else None,
-        ),
+        partial(_releases_through, gateway, credentials),
         credentials,
     )
+
+
+def _direct_releases(url: str, trust: Trust) -> "Registry":
+    from artifacts.registry import Registry  # noqa: PLC0415
+
+    return Registry(url, trust=trust.context() if url.startswith("https://") else None)
+
+
+def _releases_through(gateway: GatewayAddress, credentials: Credentials) -> "Registry":
+    from artifacts.registry import Registry  # noqa: PLC0415
+    from wire.httpx_parts import Bearer  # noqa: PLC0415
+
+    trust = gateway.context() if gateway.secure else None
+    return Registry(gateway.url, auth=Bearer(credentials), trust=trust)
 
 
 def enrolling_of(

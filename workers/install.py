@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from temporalio.client import Client
 from temporalio.worker import PollerBehaviorSimpleMaximum, Worker
@@ -26,10 +27,8 @@ from activities.customer.rules import Rules, rules_of
 from activities.heartbeats import cancelled_by_person
 from activities.installs.description import FEATURES, DescribeActivities
 from activities.operations.opening import Operations
-from activities.releases.reader import ReleaseReader
 from activities.stopping import StopActivities
 from activities.workplace import Workplace
-from artifacts.registry import Registry
 from contracts.names import install_queue
 from stacks.enrolment import Enrolment, EnrolmentError
 from store.install_state import InstallState
@@ -44,6 +43,10 @@ from workers.gateway_access import reach
 from workers.late import activities_of_runs
 from workers.process import DRAIN_TIMEOUT, Settings, run
 from workers.store_check import usable
+
+if TYPE_CHECKING:
+    from activities.releases.reader import ReleaseReader
+    from artifacts.registry import Registry
 
 _SLOTS = 100
 """Activities at a time; those that wait for a lease or a lock only wait."""
@@ -111,8 +114,24 @@ def main() -> None:
     )
 
 
-def open_workplace(enrolment: Enrolment, data: Path, releases: Registry, rules: Rules) -> Workplace:
-    """The install's store and tools, in the worker's data folder."""
+def open_workplace(
+    enrolment: Enrolment, data: Path, releases: "Callable[[], Registry]", rules: Rules
+) -> Workplace:
+    """The install's store and tools, in the worker's data folder.
+
+    Args:
+        enrolment: Whose.
+        data: That folder.
+        releases: Opens where releases are pulled from, when the first one is.
+        rules: What the customer allows.
+    """
+
+    def open_releases() -> "ReleaseReader":
+        # With the first task of a run, as its engines are (`workers.late`).
+        from activities.releases.reader import ReleaseReader  # noqa: PLC0415
+
+        return ReleaseReader(releases(), data / "releases")
+
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     described = enrolment.store_description(data)
     store = open_store(described)
@@ -130,7 +149,7 @@ def open_workplace(enrolment: Enrolment, data: Path, releases: Registry, rules: 
             lambda waits: _log.info("%s", waits),
             cancelled_by_person=cancelled_by_person,
         ),
-        releases=ReleaseReader(releases, data / "releases"),
+        open_releases=open_releases,
         rules=rules,
     )
 

@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from activities.once import Say
-from activities.releases.reader import ERRORED_STATE
+from activities.releases.unpacked import ERRORED_STATE
 from activities.workplace import Workplace
 from apps.parts import SANDBOX, part_shown
 from contracts.errors import BadInput, LockHeld

@@ -2,11 +2,11 @@
 
 import shutil
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from activities.releases.failures import told
 from activities.releases.reading import not_of_app, read_config, read_index
+from activities.releases.unpacked import ERRORED_STATE, Unpacked, marker_of, unpacked_at
 from apps.config import AppConfig
 from apps.parts import SANDBOX, part_named, step_name
 from apps.release import ReleaseIndex
@@ -17,28 +17,6 @@ from artifacts.packages import package
 from artifacts.registry import Registry
 from contracts.builds import app_repository
 from contracts.errors import BadInput, EngineFailed, NotThere
-
-ERRORED_STATE = "errored.tfstate"
-"""Where Terraform leaves a state that it could not write: the only copy of it."""
-
-
-@dataclass(frozen=True)
-class Unpacked:
-    """An artifact's files on this machine."""
-
-    artifact: str
-    """Its digest."""
-    folder: Path
-    """Where work is done: what was unpacked, or a folder of it."""
-
-
-def unpacked_at(destination: Path) -> Unpacked | None:
-    """What was unpacked there, if anything was, and as a whole."""
-    marker = _marker(destination)
-    if not destination.is_dir() or not marker.is_file():
-        return None
-    digest, _, directory = marker.read_text().partition(" ")
-    return Unpacked(digest, destination / directory)
 
 
 class ReleaseReader:
@@ -119,20 +97,16 @@ class ReleaseReader:
             found = package(self._cache.get_manifest(repository, digest))
             archive = self._cache.blob_file(repository, found.layer.digest)
             _require_nothing_left(destination)
-            _replace(destination, _marker(destination), archive)
+            _replace(destination, marker_of(destination), archive)
         new = Unpacked(digest, destination / found.directory)
         if not new.folder.is_dir():
             raise BadInput(f"{what} cannot be used: it has no folder {found.directory}")
-        write_atomically(_marker(destination), f"{digest} {found.directory}".encode())
+        write_atomically(marker_of(destination), f"{digest} {found.directory}".encode())
         return new
 
 
 def _named(app: str, release: str) -> str:
     return f"release {release} of app {app}"
-
-
-def _marker(destination: Path) -> Path:
-    return destination.with_name(f".{destination.name}.artifact")
 
 
 def _require_nothing_left(destination: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from activities.customer.telling import identify
 from activities.operations.operation import ToolEnd, ToolRun
 from activities.operations.spec import SNAPSHOT_FILE
-from activities.releases.reader import ERRORED_STATE
+from activities.releases.unpacked import ERRORED_STATE
 from activities.terraform import commands
 from activities.terraform.plan_store import (
     SavedPlan,

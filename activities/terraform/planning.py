@@ -9,7 +9,7 @@ from activities.kept_secrets import keep_secrets
 from activities.masking import Mask
 from activities.once import Say
 from activities.operations.operation import Operation, ToolEnd, ToolRun
-from activities.releases.reader import ERRORED_STATE
+from activities.releases.unpacked import ERRORED_STATE
 from activities.terraform import commands
 from activities.terraform.backend import backend_secrets
 from activities.terraform.changes import Changes, read_changes

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from activities.releases.reader import ERRORED_STATE
+from activities.releases.unpacked import ERRORED_STATE
 from apps.parts import part_shown
 from contracts.errors import EngineFailed
 from store.interface import ABSENT, ANY, Store

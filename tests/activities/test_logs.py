@@ -45,7 +45,7 @@ class Site:
             store=store,
             state=self.state,
             operations=self.operations,
-            releases=cast(ReleaseReader, None),
+            open_releases=lambda: cast(ReleaseReader, None),
         )
 
     def shell(self, script: str) -> ToolRun:

@@ -56,7 +56,7 @@ class Site:
             operations=Operations(
                 store, folder_description(store.root), data, Machine.here(data)
             ),
-            releases=cast(ReleaseReader, None),
+            open_releases=lambda: cast(ReleaseReader, None),
         )  # fmt: skip
 
     async def run(self, body: Body, key: str = KEY, check: Check | None = None) -> Applied:

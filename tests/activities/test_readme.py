@@ -32,7 +32,7 @@ class Site:
                 store=store,
                 state=self.state,
                 operations=cast(Operations, None),
-                releases=cast(ReleaseReader, self),
+                open_releases=lambda: cast(ReleaseReader, self),
             )
         )
 

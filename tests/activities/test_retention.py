@@ -111,7 +111,7 @@ async def finish(site: Site) -> InstallState:
         store=site.store,
         state=state,
         operations=cast(Operations, None),
-        releases=cast(ReleaseReader, None),
+        open_releases=lambda: cast(ReleaseReader, None),
     )
     input = FinishInput(
         install="acme",

@@ -64,7 +64,7 @@ from activities.customer.rules import rules_of
 from artifacts.registry import Registry
 from stacks.enrolment import Enrolment
 file, data = Path("{tmp_path}/acme.toml"), Path("{tmp_path}")
-releases = Registry("http://127.0.0.1:1")
+releases = lambda: Registry("http://127.0.0.1:1")
 workers.install.open_workplace(Enrolment.read(file), data, releases, rules_of(file, None))
 """
     loaded = _loaded_by("workers.install", opened)

@@ -34,6 +34,7 @@ from wire.egress import (
     secrets_of_proxies,
 )
 from wire.gateway_address import GatewayAddress
+from wire.httpx_parts import http_proxy
 from wire.trust import BUNDLE, VARIABLES, Trust, TrustUnusable
 
 LOGIN = "exclave:s%40fe%3A1"
@@ -88,7 +89,7 @@ def test_which_hosts_are_reached_through_it(host: str, no_proxy: str, through: b
 )
 def test_how_a_proxy_is_written(text: str, proxy: Proxy) -> None:
     assert Proxy.parse(text, "HTTPS_PROXY") == proxy
-    assert PASSWORD not in repr(proxy) + proxy.address + str(proxy.for_http().url)
+    assert PASSWORD not in repr(proxy) + proxy.address + str(http_proxy(proxy).url)
 
 
 @pytest.mark.parametrize("text", ["https://u:hidden@p:1", "socks5://u:hidden@p:1", "u:hidden@p:x"])

@@ -30,6 +30,7 @@ from wire.connection import TemporalAddress, connect_once
 from wire.credential import ByToken, Credentials, Enrolling
 from wire.encryption import SUBJECT, Encryption
 from wire.gateway_address import GatewayAddress
+from wire.httpx_parts import Bearer
 from wire.key_ring import KeyRing
 from wire.key_settings import handed_keys
 from wire.keys import MasterKeys, WorkerKeys
@@ -111,7 +112,7 @@ async def an_install_cannot_push(org: Org, gateway: GatewayAddress, folder: Path
     uploads = f"/v2/{app_repository('shop')}/blobs/uploads/"
     manifest = f"/v2/{app_repository('shop')}/manifests/{digest_of(b'evil')}"
     async with httpx.AsyncClient(
-        base_url=gateway.url, auth=credentials.auth, verify=gateway.context(), trust_env=False
+        base_url=gateway.url, auth=Bearer(credentials), verify=gateway.context(), trust_env=False
     ) as client:
         assert (await client.get("/v2/")).status_code == 200
         for method, path in (("POST", uploads), ("PUT", manifest)):

@@ -29,7 +29,10 @@ def workplace(tmp_path: Path) -> Workplace:
     )
     file = tmp_path / "enrolment.toml"
     file.write_text(enrolment.render())
-    releases = Registry(enrolment.releases)
+
+    def releases() -> Registry:
+        return Registry(enrolment.releases)
+
     return open_workplace(enrolment, tmp_path, releases, rules_of(file, None))
 
 

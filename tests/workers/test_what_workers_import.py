@@ -19,7 +19,11 @@ OF_OTHERS = {
     "jsonschema",  # tests
 }
 
-OF_ENGINES = {"workers.engines", "apps.templates", "apps.unsupported", "activities.action.script"}
+OF_ENGINES = {
+    *("workers.engines", "apps.templates", "apps.unsupported", "activities.action.script"),
+    # Releases; to ask its gateway for a credential, a worker needs none of this.
+    *("activities.releases.reader", "artifacts.registry", "httpx", "apps.config"),
+}
 """What a worker imports when it first has something to do."""
 
 

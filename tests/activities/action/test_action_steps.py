@@ -66,7 +66,7 @@ class Site:
             store=self.store,
             state=self.state,
             operations=operations,
-            releases=cast(ReleaseReader, Reader(*steps)),
+            open_releases=lambda: cast(ReleaseReader, Reader(*steps)),
         )
         self._activities = ActionActivities(workplace)
         self._logs = LogActivities(workplace)

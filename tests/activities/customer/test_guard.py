@@ -95,7 +95,7 @@ class Site:
             operations=Operations(
                 self.store, folder_description(self.store.root), self.data, Machine.here(self.data)
             ),
-            releases=cast(ReleaseReader, None),
+            open_releases=lambda: cast(ReleaseReader, None),
             rules=Rules(self.file),
         )
         self.journal = WorkerJournal(self.data / FOLDER)

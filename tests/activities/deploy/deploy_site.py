@@ -122,7 +122,7 @@ class DeploySite:
             store=self.store,
             state=self.state,
             operations=Operations(self.store, described, self.data, self.machine),
-            releases=releases or cast(ReleaseReader, self.releases),
+            open_releases=lambda: releases or cast(ReleaseReader, self.releases),
         )
         self.actions = ActionActivities(self.workplace)
         self.terraform = TerraformActivities(self.workplace)

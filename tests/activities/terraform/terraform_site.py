@@ -116,7 +116,7 @@ class TerraformSite:
             store=self.store,
             state=InstallState(self.store, "acme", "dev"),
             operations=self.operations,
-            releases=cast(ReleaseReader, self.module),
+            open_releases=lambda: cast(ReleaseReader, self.module),
         )
 
     def _common(self) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class Site:
             store=self.store,
             state=self.state,
             operations=cast(Operations, None),
-            releases=cast(ReleaseReader, FakeReader(**fields)),
+            open_releases=lambda: cast(ReleaseReader, FakeReader(**fields)),
         )
         turn = Turn(number=1, workflow_id="deploy/acme/1")
         return prepare(
