@@ -18,6 +18,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.exceptions import CancelledError as TemporalCancelledError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
+from activities import spans
 from contracts.errors import Bug, NotUnderstood, PolicyDenied, Unreachable
 from contracts.messages import WorkerInput
 from store.interface import Conflict, StoreUnavailable
@@ -46,15 +47,24 @@ class Boundary(Interceptor):
         features: frozenset[str] = frozenset(),
         install: str | None = None,
         guard: Guard | None = None,
+        tracer: spans.Tracer | None = None,
     ) -> None:
-        """Of an install worker, all three are given; `guard` is the customer's side of it."""
+        """Put the checks around the activities of a worker.
+
+        Args:
+            features: Of an install worker: what it can do.
+            install: Of an install worker: its install.
+            guard: Of an install worker: the customer's side of it.
+            tracer: Who is told of each attempt; nobody without a gateway.
+        """
         self._features = features
         self._install = install
         self._guard = guard
+        self._tracer = tracer
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """Put the checks around each activity."""
-        return _Inbound(next, self._features, self._install, self._guard)
+        return _Inbound(next, self._features, self._install, self._guard, self._tracer)
 
 
 class _Inbound(ActivityInboundInterceptor):
@@ -64,13 +74,19 @@ class _Inbound(ActivityInboundInterceptor):
         features: frozenset[str],
         install: str | None,
         guard: Guard | None,
+        tracer: spans.Tracer | None,
     ) -> None:
         super().__init__(next)
         self._features = features
         self._install = install
         self._guard = guard
+        self._tracer = tracer
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        async with spans.attempt(self._tracer, input.args):
+            return await self._typed(input)
+
+    async def _typed(self, input: ExecuteActivityInput) -> Any:
         def check() -> None:
             for argument in input.args:
                 if isinstance(argument, WorkerInput):

@@ -109,6 +109,8 @@ class Policy(BaseModel):
     """When an apply may begin; at any time where there is none. Plans are made at any time."""
     approval: Approver = "vendor"
     """Whose approval an apply needs. The vendor's side asks for its own in any case."""
+    traces: bool = True
+    """Whether the worker tells the vendor's gateway what ran, how long, and how it ended."""
     digest: Annotated[str, Field(exclude=True)] = ""
     """SHA-256 of the file; empty where there is none."""
 
@@ -206,6 +208,10 @@ DEFAULT_POLICY: Final = """\
 # Whose approval an apply needs: "vendor", "customer" or "both". With the latter two it waits until
 # somebody here has approved exactly that plan: exclave worker plans, exclave worker approve.
 #approval = "vendor"
+
+# Whether the worker sends traces to the vendor's gateway: which activity and which tool ran, when,
+# how long and how it ended, by names, ids and digests; no values, no messages, no output.
+#traces = true
 
 # When an apply may begin; at any time where nothing is said. It waits until then; plans are made
 # at any time, and actions run at any time.

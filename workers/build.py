@@ -18,6 +18,7 @@ from temporalio.worker import PollerBehaviorSimpleMaximum, Worker
 
 from activities.boundary import Boundary
 from activities.build.release import BuildActivities
+from activities.spans import Tracer
 from artifacts.registry import Registry
 from contracts.names import BUILD_QUEUE
 from stacks.enrolment import BuildEnrolment, EnrolmentError
@@ -29,6 +30,7 @@ from wire.unreadable import Readable
 from wire.worker_identity import IdentityUnusable
 from workers.gateway_access import reach_through_gateway
 from workers.process import DRAIN_TIMEOUT, Settings, nothing, run
+from workers.tracing import Tracing, tracing_of
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class _Way:
     keys: Callable[[], Keys | None]
     ready: Callable[[], Awaitable[None]] = nothing
     learn_keys: Callable[[], Awaitable[None]] = nothing
+    tracing: Tracing | None = None
 
 
 def main() -> None:
@@ -76,8 +79,10 @@ def main() -> None:
         way = _through_gateway(parser, settings.enrolment, data)
     run(
         way.temporal,
-        lambda client: make(client, way.registry, data, way.learn_keys),
-        Settings(before=way.ready, keys=way.keys),
+        lambda client: make(client, way.registry, data, way.learn_keys, way.tracing),
+        Settings(
+            before=way.ready, keys=way.keys, after=way.tracing.leave if way.tracing else nothing
+        ),
     )
 
 
@@ -98,12 +103,21 @@ def _through_gateway(parser: argparse.ArgumentParser, file: Path, data: Path) ->
     except (EnrolmentError, IdentityUnusable, TrustUnusable, ProxyUnusable) as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
     return _Way(
-        control.temporal, control.releases(), control.keys, control.ready, control.learn_keys
+        control.temporal,
+        control.releases(),
+        control.keys,
+        control.ready,
+        control.learn_keys,
+        tracing_of(control, "exclave-build-worker"),
     )
 
 
 def make(
-    client: Client, registry: Registry, data: Path, learn_keys: Callable[[], Awaitable[None]]
+    client: Client,
+    registry: Registry,
+    data: Path,
+    learn_keys: Callable[[], Awaitable[None]],
+    tracer: Tracer | None = None,
 ) -> Worker:
     """The worker on a connected client."""
     build = BuildActivities(registry, data)
@@ -111,7 +125,7 @@ def make(
         client,
         task_queue=BUILD_QUEUE,
         activities=[build.check, build.pack, build.assemble],
-        interceptors=[Readable(learn_keys), Boundary()],
+        interceptors=[Readable(learn_keys), Boundary(tracer=tracer)],
         # All build workers of an org are one identity, whose polls a gateway counts together.
         activity_task_poller_behavior=PollerBehaviorSimpleMaximum(1),
         graceful_shutdown_timeout=DRAIN_TIMEOUT,

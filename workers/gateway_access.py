@@ -59,6 +59,8 @@ class Reach:
     """Opens where releases are pulled from; what that needs, an idle worker has not imported."""
     credentials: Credentials | None
     """None where it is reached directly, which is for development."""
+    gateway: GatewayAddress | None = None
+    """Behind one, its address."""
     _learning: "Throttle" = field(default_factory=lambda: Throttle(LEARN_SECONDS))
     _rings: list[KeyRing] = field(default_factory=list)
 
@@ -143,6 +145,7 @@ def reach_through_gateway(
         ),
         partial(_releases_through, gateway, credentials),
         credentials,
+        gateway,
     )
 
 

@@ -27,6 +27,7 @@ from activities.customer.rules import Rules, rules_of
 from activities.heartbeats import cancelled_by_person
 from activities.installs.description import FEATURES, DescribeActivities
 from activities.operations.opening import Operations
+from activities.spans import Tracer
 from activities.stopping import StopActivities
 from activities.workplace import Workplace
 from contracts.names import install_queue
@@ -41,8 +42,9 @@ from wire.unreadable import Readable
 from wire.worker_identity import IdentityUnusable
 from workers.gateway_access import reach
 from workers.late import activities_of_runs
-from workers.process import DRAIN_TIMEOUT, Settings, run
+from workers.process import DRAIN_TIMEOUT, Settings, nothing, run
 from workers.store_check import usable
+from workers.tracing import tracing_of
 
 if TYPE_CHECKING:
     from activities.releases.reader import ReleaseReader
@@ -93,6 +95,8 @@ def main() -> None:
     rules = rules_of(settings.enrolment, settings.policy)
     workplace = open_workplace(enrolment, data, control.releases, rules)
 
+    tracing = tracing_of(control, "exclave-worker", rules.allows_traces)
+
     async def ready() -> None:
         within_reach = await asyncio.to_thread(rules.why_not_out_of_reach)
         if within_reach:
@@ -104,11 +108,12 @@ def main() -> None:
 
     run(
         control.temporal,
-        lambda client: make(client, workplace, control.learn_keys),
+        lambda client: make(client, workplace, control.learn_keys, tracing),
         Settings(
             before=ready,
             keys=control.keys,
             interrupt=workplace.operations.interrupt_all,
+            after=tracing.leave if tracing else nothing,
             paused=partial(is_paused, data),
         ),
     )
@@ -154,7 +159,12 @@ def open_workplace(
     )
 
 
-def make(client: Client, workplace: Workplace, learn_keys: Callable[[], Awaitable[None]]) -> Worker:
+def make(
+    client: Client,
+    workplace: Workplace,
+    learn_keys: Callable[[], Awaitable[None]],
+    tracer: Tracer | None = None,
+) -> Worker:
     """The worker on a connected client."""
     return Worker(
         client,
@@ -166,7 +176,7 @@ def make(client: Client, workplace: Workplace, learn_keys: Callable[[], Awaitabl
         ],
         interceptors=[
             Readable(learn_keys),
-            Boundary(FEATURES, workplace.install, CustomersGuard(workplace)),
+            Boundary(FEATURES, workplace.install, CustomersGuard(workplace), tracer),
         ],
         max_concurrent_activities=_SLOTS,
         # One poll each: a frontend takes 1,200 of a kind for all workers of a namespace.

@@ -52,6 +52,8 @@ class Settings:
     """What payloads are encrypted with, once `before` has ended; without them they are plain."""
     interrupt: Callable[[], Awaitable[None]] | None = None
     """Interrupts the tools of this process and waits for them: the second signal."""
+    after: Callable[[], Awaitable[None]] = nothing
+    """Once no work is left, before the process ends."""
     paused: Callable[[], bool] = lambda: False
     """Looked at again and again: whether it shall take no work for now."""
 
@@ -90,6 +92,13 @@ class _Life:
         self._interrupting: asyncio.Task[None] | None = None
 
     async def live(self) -> int:
+        """Live, and give the status to exit with."""
+        try:
+            return await self._live()
+        finally:
+            await self._settings.after()
+
+    async def _live(self) -> int:
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.add_signal_handler(number, self._on_signal, signal.Signals(number).name)

@@ -71,6 +71,13 @@ class Rules:
                 "on the worker's machine, and run this again; the worker need not be restarted."
             ) from None
 
+    def allows_traces(self) -> bool:
+        """Whether traces may be sent; not while the policy cannot be read. Blocks."""
+        try:
+            return self.policy().traces
+        except PolicyError:
+            return False
+
     def shown_in(self, description: WorkerDescription) -> WorkerDescription:
         """The worker's description with what the policy is about; blocks."""
         try:

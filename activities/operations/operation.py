@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from activities import spans
 from activities.customer import telling
 from activities.operations.keeping import KeptLease
 from activities.operations.locks import hold
@@ -121,7 +122,9 @@ class Operation:
         Returns None if there was no run on this machine. Cancellation: as in `run`.
         """
         for record in reversed(self._records):
-            end = await self._follow(record.folder)
+            with spans.tool(record.label, attached=True) as span:
+                end = await self._follow(record.folder)
+                span.ended(end)
             if end:
                 return end
         return None
@@ -153,9 +156,11 @@ class Operation:
             told = telling.now.get()
             if told is not None:
                 await told.runs(label, [command.argv for command in run.commands])
-            folder = await self._prepare(label)
-            await self._start(label, folder, run)
-            end = await self._follow(folder)
+            with spans.tool(label) as span:
+                folder = await self._prepare(label)
+                await self._start(label, folder, run)
+                end = await self._follow(folder)
+                span.ended(end)
         if end is None:
             raise ToolLost(
                 f"The supervisor of {label} ended before it started the tool, so nothing was done: "

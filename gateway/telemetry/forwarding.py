@@ -11,13 +11,13 @@ import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
 from google.protobuf.message import DecodeError
 
 from gateway.telemetry.queue import Batch, TelemetryQueue
+from wire.retry_after import seconds_of
 
 _log = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ class Forwarder:
         status = answer.status_code
         if status in _TRY_AGAIN:
             after = answer.headers.get("Retry-After", "")
-            return min(_seconds(after), self.patience.seconds), f"it answered {status}"
+            return min(seconds_of(after), self.patience.seconds), f"it answered {status}"
         return None, f"it answered {status}: {body[:200]!r}"
 
     def _count(self, batch: Batch, body: bytes) -> None:
@@ -162,13 +162,3 @@ async def _beginning(answer: httpx.Response) -> bytes:
         if len(body) > _ANSWER_BYTES:
             break
     return bytes(body)
-
-
-def _seconds(retry_after: str) -> float:
-    """Seconds, or a date, by RFC 9110."""
-    if retry_after.isdecimal():
-        return float(retry_after)
-    try:
-        return max(parsedate_to_datetime(retry_after).timestamp() - time.time(), 0.0)
-    except ValueError:
-        return 0.0

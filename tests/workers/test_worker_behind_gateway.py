@@ -1,8 +1,11 @@
 """An install worker that knows one address: it enrols, works, is paused, revoked and restored."""
 
+import json
 import re
+import sqlite3
 import time
 from collections.abc import AsyncIterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -21,6 +24,8 @@ from contracts.names import install_queue
 from stacks.enrolment import TOKEN_FILE, Enrolment
 from store import pausing
 from tests.gateway.enrolment_site import ORG, Org, controlled, temporal
+from wire.worker_identity import WorkerIdentity
+from workers.traces import trace_of
 
 pytestmark = pytest.mark.process
 
@@ -70,10 +75,24 @@ def maps(running: Running, part: str) -> bool:
     return part in Path(f"/proc/{running.process.pid}/maps").read_text()
 
 
+def each_is_told_of(telemetry: Path, data: Path) -> None:
+    """A worker that has left has sent all its spans, and the gateway says whose they are."""
+    with closing(sqlite3.connect(telemetry)) as database:
+        rows = database.execute("SELECT name, install, org, key, trace, attributes FROM telemetry")
+        found = list(rows)
+    assert {one[:3] for one in found} == {(DESCRIBE.name, "acme", ORG)}
+    assert {one[3] for one in found} == {WorkerIdentity.open(data / "identity").thumbprint}
+    runs = [json.loads(one[5])["temporalRunID"] for one in found]
+    assert all(runs) and len(found) == len(set(runs)) >= 4
+    for run, (*_, trace, _) in zip(runs, found, strict=True):
+        assert trace == f"{trace_of(run).trace_id:032x}"
+
+
 async def test_a_worker_s_life_behind_the_gateway(
     org: Org, tmp_path: Path, unused_tcp_port: int
 ) -> None:
-    settings = gateway_settings(tmp_path, unused_tcp_port, org.address)
+    telemetry = '[telemetry]\nstore = "telemetry.db"\n'
+    settings = gateway_settings(tmp_path, unused_tcp_port, org.address, telemetry)
     data = tmp_path / "data"
     enrolment = stack(tmp_path / "stack", f"127.0.0.1:{unused_tcp_port}", tmp_path / "ca.pem", org)
     token = (enrolment.parent / TOKEN_FILE).read_text().strip()
@@ -116,6 +135,7 @@ async def test_a_worker_s_life_behind_the_gateway(
         with running(tmp_path / "again.log", *argv) as worker:
             await worker.says("Working on the queue install.acme")
             assert (await describe(org)).protocol
+    each_is_told_of(tmp_path / "telemetry.db", data)
     told = b"".join(log.read_bytes() for log in tmp_path.glob("*.log")) + seen
     assert token.partition(".")[2].encode() not in told
     # A credential is a JWT, and so is what a worker asks for one with.

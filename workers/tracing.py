@@ -1,0 +1,98 @@
+"""A worker's traces: sent through its gateway, and to nobody where there is none.
+
+OpenTelemetry is imported with the first activity, since most of a fleet stands idle.
+"""
+
+import asyncio
+import logging
+import ssl
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import httpx
+
+from activities.spans import Span, Value
+from workers.gateway_access import Reach
+
+if TYPE_CHECKING:
+    from workers.traces import Traces
+
+_log = logging.getLogger(__name__)
+
+LEAVE_SECONDS = 3.0
+"""For what has not been sent when the worker leaves."""
+
+
+@dataclass(frozen=True)
+class TraceIntake:
+    """Where traces are sent to."""
+
+    url: str
+    auth: httpx.Auth
+    """Gives each request the newest credential."""
+    trust: ssl.SSLContext | None
+
+
+class Tracing:
+    """Implements `activities.spans.Tracer`."""
+
+    def __init__(self, service: str, intake: TraceIntake, allowed: Callable[[], bool]) -> None:
+        """Tell nobody anything yet.
+
+        Args:
+            service: The program's name.
+            intake: Where traces are sent to.
+            allowed: Whether they may be sent, asked before each request; blocks.
+        """
+        self._service = service
+        self._intake = intake
+        self._allowed = allowed
+        self._traces: Traces | None = None
+        self._unusable = False
+
+    async def begin(self, name: str, run_id: str, attributes: Mapping[str, Value]) -> Span | None:
+        """As `activities.spans.Tracer` says."""
+        if self._unusable:
+            return None
+        try:
+            made = await asyncio.to_thread(_imported) if self._traces is None else None
+            # Of several first activities, one makes them.
+            if self._traces is None and made is not None:
+                self._traces = made(self._service, self._intake, self._allowed)
+        except Exception as error:
+            # A wrong OTEL_ variable on the machine, or no thread to be had: no reason to fail work.
+            _log.warning("There will be no traces: %s at their making.", type(error).__name__)
+            self._unusable = True
+        return self._traces.begin(name, run_id, attributes) if self._traces else None
+
+    async def leave(self) -> None:
+        """Send what is left, within seconds; what cannot be sent by then is dropped."""
+        if self._traces is None:
+            return
+        # A thread of its own, which holds up nothing: the event loop would wait for its own ones.
+        leaving = threading.Thread(
+            target=self._traces.leave, args=(LEAVE_SECONDS,), name="last traces", daemon=True
+        )
+        leaving.start()
+        await asyncio.to_thread(leaving.join, LEAVE_SECONDS)
+
+
+def tracing_of(
+    reach: Reach, service: str, allowed: Callable[[], bool] = lambda: True
+) -> Tracing | None:
+    """The traces of a worker; None where it reaches its control plane without a gateway."""
+    gateway, credentials = reach.gateway, reach.credentials
+    if gateway is None or credentials is None:
+        return None
+    trust = gateway.context() if gateway.secure else None
+    return Tracing(
+        service, TraceIntake(f"{gateway.url}/v1/traces", credentials.auth, trust), allowed
+    )
+
+
+def _imported() -> "type[Traces]":
+    from workers.traces import Traces  # noqa: PLC0415 - see above
+
+    return Traces
