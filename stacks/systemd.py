@@ -44,6 +44,7 @@ def render(enrolment: Enrolment, app: str) -> Mapping[str, str]:
             token_row=_ITS_ROW.format(token=TOKEN_FILE) if behind else "",
             token_step=_ITS_STEP.format(token=TOKEN_FILE) if behind else "",
             identity=_IDENTITY.format(token=TOKEN_FILE) if behind else "",
+            traces=_TRACES.format(policy=POLICY) if behind else "",
             policy=POLICY,
             flags="--enrolment /etc/exclave/enrolment.toml --data /var/lib/exclave",
         ),
@@ -122,6 +123,11 @@ restart the worker.
 
 """
 
+_TRACES = """
+- So do traces: which activity and which tool ran, when, how long and how it ended, by names, ids,
+  digests, exit codes and types of errors; without values, messages and output. `traces = false` in
+  `{policy}` turns them off."""
+
 _PAGE = """\
 # The install worker of {install}
 
@@ -151,7 +157,7 @@ before you apply it; there is nothing else, {secret}.
 - Terraform's state, plans, rendered variables, logs and sensitive inputs stay with you: in
   {store}. To the vendor go: digests and
   counts of plans, plan views without what is sensitive, outputs that are not sensitive, and error
-  messages with secrets masked.
+  messages with secrets masked.{traces}
 - Sensitive inputs are set here, by you: `exclave worker set-input NAME --enrolment
   /etc/exclave/enrolment.toml --data /var/lib/exclave`.
 

@@ -7,9 +7,11 @@ encrypted.
 
 import base64
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -242,6 +244,7 @@ def test_no_canary_is_where_it_may_not_be(guarded: Plane, tmp_path: Path) -> Non
     assert search(files(guarded.folder), typed) == {}
 
     the_search_finds_what_is_there(canary, everywhere, tmp_path)
+    the_story_is_traced(guarded.folder / "dev/gateway/telemetry.db")
     # They were where they belong, or nothing was tried.
     kept = search(files(worker.data), secret)
     assert kept.keys() == secret.keys()
@@ -300,6 +303,25 @@ def the_story(
     look_at_everything(site, told, runs)
     assert "it failed with (sensitive)" in told[f"logs {run}"]
     return {what: text.encode() for what, text in told.items()}
+
+
+def the_story_is_traced(telemetry: Path) -> None:
+    """So that canaries were looked for in traces, too: each run is one, with its tools."""
+    with closing(sqlite3.connect(telemetry)) as database:
+        rows = list(
+            database.execute("SELECT trace, install, name, text, attributes FROM telemetry")
+        )
+    traces: dict[str, set[str]] = {}
+    runs: dict[str, set[str]] = {}
+    for trace, install, name, text, attributes in rows:
+        assert install in (INSTALL, "")
+        traces.setdefault(trace, set()).add(f"{name}: {text.partition(',')[0]}")
+        run = json.loads(attributes).get("temporalRunID")
+        if run:
+            runs.setdefault(run, set()).add(trace)
+    assert all(len(found) == 1 for found in runs.values())
+    [deploy] = [found for found in traces.values() if "terraform.apply: error" in found]
+    assert deploy >= {"deploy.scope: ok", "terraform.plan: ok", "plan: ok", "apply: error"}
 
 
 def keys_file(plane: Plane) -> Path:

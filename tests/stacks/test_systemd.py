@@ -82,3 +82,10 @@ async def test_an_install_gets_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
         input = RenderStack(install="acme", app="shop", store=StorePlace(url=wrong))
         with pytest.raises(BadInput):
             await ActivityEnvironment().run(render, input)
+
+
+def test_the_page_tells_of_traces_where_they_are_sent() -> None:
+    behind = enrolment(gateway="https://gateway.example.com", control_key="A" * 86)
+    page = systemd.render(behind, "shop")[systemd.PAGE]
+    assert "So do traces" in page and "`traces = false` in\n  `policy.toml`" in page
+    assert "traces" not in systemd.render(enrolment(), "shop")[systemd.PAGE]
