@@ -25,6 +25,7 @@ from opentelemetry.trace import (
 from opentelemetry.trace import Span as SdkSpan
 
 from activities.spans import Span, Value
+from wire.httpx_parts import Bearer
 from workers.span_exporter import GatewayExporter, Patience
 from workers.tracing import TraceIntake
 
@@ -58,7 +59,9 @@ class Traces:
         patience: Patience = Patience(),  # noqa: B008 - frozen
     ) -> None:
         """Send nothing yet; arguments as of `workers.tracing.Tracing`."""
-        self._exporter = GatewayExporter(intake.url, intake.auth, intake.trust, allowed, patience)
+        self._exporter = GatewayExporter(
+            intake.url, Bearer(intake.credentials), intake.trust, allowed, patience
+        )
         self._provider = _provider(service, self._exporter, every_seconds)
         self._tracer = self._provider.get_tracer("exclave")
 

@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import httpx
-
 from activities.spans import Span, Value
 from workers.gateway_access import Reach
 
 if TYPE_CHECKING:
+    from wire.httpx_parts import Renewed
     from workers.traces import Traces
 
 _log = logging.getLogger(__name__)
@@ -30,8 +29,8 @@ class TraceIntake:
     """Where traces are sent to."""
 
     url: str
-    auth: httpx.Auth
-    """Gives each request the newest credential."""
+    credentials: "Renewed"
+    """Each request shows the newest."""
     trust: ssl.SSLContext | None
 
 
@@ -87,9 +86,7 @@ def tracing_of(
     if gateway is None or credentials is None:
         return None
     trust = gateway.context() if gateway.secure else None
-    return Tracing(
-        service, TraceIntake(f"{gateway.url}/v1/traces", credentials.auth, trust), allowed
-    )
+    return Tracing(service, TraceIntake(f"{gateway.url}/v1/traces", credentials, trust), allowed)
 
 
 def _imported() -> "type[Traces]":

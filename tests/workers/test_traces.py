@@ -2,10 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Generator
 from typing import Any
 
-import httpx
 import pytest
 from starlette.responses import Response
 
@@ -19,16 +17,16 @@ QUICK = Patience(first_wait_seconds=0.01, longest_wait_seconds=0.05)
 SOON = 0.02
 
 
-class Renewed(httpx.Auth):
+class Renewed:
     """A credential that is another one for each request."""
 
     def __init__(self) -> None:
         self.shown = 0
 
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+    @property
+    def token(self) -> str:
         self.shown += 1
-        request.headers["Authorization"] = f"Bearer {self.shown}"
-        yield request
+        return str(self.shown)
 
 
 def intake(url: str) -> TraceIntake:

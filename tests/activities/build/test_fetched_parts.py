@@ -9,8 +9,9 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.build.release import BuildActivities
-from activities.releases.reader import ERRORED_STATE, ReleaseReader, unpacked_at
+from activities.releases.reader import ReleaseReader
 from activities.releases.reading import read_config
+from activities.releases.unpacked import ERRORED_STATE, unpacked_at
 from apps.release import TREE_ARTIFACT_TYPE, ReleaseIndex
 from artifacts.manifests import parse_manifest, parse_object
 from contracts.errors import (

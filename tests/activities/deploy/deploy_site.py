@@ -14,7 +14,8 @@ from activities.deploy.activities import DeployActivities
 from activities.deploy.deprovision import DeprovisionActivities
 from activities.deploy.provision import ProvisionActivities
 from activities.operations.opening import Operations
-from activities.releases.reader import ReleaseReader, Unpacked
+from activities.releases.reader import ReleaseReader
+from activities.releases.unpacked import Unpacked
 from activities.terraform.activities import TerraformActivities
 from activities.workplace import Workplace
 from apps.config import AppConfig

@@ -9,7 +9,8 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.logs import LogActivities
 from activities.operations.opening import Operations
-from activities.releases.reader import ReleaseReader, Unpacked
+from activities.releases.reader import ReleaseReader
+from activities.releases.unpacked import Unpacked
 from activities.terraform.activities import TerraformActivities
 from activities.terraform.state_file import state_key
 from activities.terraform.tool import LIBRARY

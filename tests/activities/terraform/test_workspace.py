@@ -9,7 +9,8 @@ import pytest
 
 from activities.masking import MASK
 from activities.operations.opening import Operations
-from activities.releases.reader import ReleaseReader, Unpacked
+from activities.releases.reader import ReleaseReader
+from activities.releases.unpacked import Unpacked
 from activities.terraform import commands
 from activities.terraform.state_file import state_key
 from activities.terraform.tool import TerraformTool
