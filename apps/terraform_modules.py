@@ -46,8 +46,6 @@ class DeclaredModule:
     outputs: Mapping[str, Output] = field(default_factory=dict)
     cloud_block: str | None = None
     """The file that has a `cloud` block, if one has."""
-    module_sources: Mapping[str, str] = field(default_factory=dict)
-    """The `source` of each module that it calls."""
     required_versions: tuple[tuple[str, str], ...] = ()
     """What it requires of Terraform, each with the file that says so."""
     providers: frozenset[str] = frozenset()
@@ -65,7 +63,6 @@ def read_module(folder: Path) -> DeclaredModule:
         raise ModuleError(".", "has no *.tf or *.tf.json file: it is not a Terraform module")
     variables: dict[str, Variable] = {}
     outputs: dict[str, Output] = {}
-    sources: dict[str, str] = {}
     versions: list[tuple[str, str]] = []
     providers: set[str] = set()
     cloud_block = None
@@ -75,8 +72,6 @@ def read_module(folder: Path) -> DeclaredModule:
             variables[name] = Variable(name, "default" in block, _is_true(block, "sensitive"))
         for name, block in _labelled(document, "output"):
             outputs[name] = Output(name, _is_true(block, "sensitive"))
-        for name, block in _labelled(document, "module"):
-            sources[name] = _unquoted(block.get("source", ""))
         providers.update(f"hashicorp/{name}" for name, _ in _labelled(document, "provider"))
         for block in _blocks(document.get("terraform")):
             if "cloud" in block:
@@ -84,9 +79,7 @@ def read_module(folder: Path) -> DeclaredModule:
             if "required_version" in block:
                 versions.append((path.name, _unquoted(block["required_version"])))
             providers.update(_required_providers(block))
-    return DeclaredModule(
-        variables, outputs, cloud_block, sources, tuple(versions), frozenset(providers)
-    )
+    return DeclaredModule(variables, outputs, cloud_block, tuple(versions), frozenset(providers))
 
 
 def _is_module_file(path: Path) -> bool:

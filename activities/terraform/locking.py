@@ -88,11 +88,6 @@ class StateLocks:
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 
-    def proof_of_death(self, lock: StateLock) -> str | None:
-        """Why the lock's holder is dead, in words; None where that is not proven. Blocks."""
-        proof = self.proof_of_origin(lock)
-        return None if proof is None or self._may_be_held() else proof
-
     def proof_of_origin(self, lock: StateLock) -> str | None:
         """Why the lock can only be one of ours, in words; None where it may be another's. Blocks.
 

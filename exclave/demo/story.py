@@ -38,7 +38,6 @@ class Releases:
 
     first: Digest = ""
     second: Digest = ""
-    third: Digest = ""
 
 
 class Story:
@@ -194,7 +193,6 @@ class Story:
         config = self._config("third", changes=("second", "third"))
         self._edit(config)
         built = await self._cast.build(APP, config, 4)
-        self._releases.third = built.release
         change = SetInputs(values={"greeting": "Hello"})
         await self._cast.tell(INSTALL, "set_inputs", change, Inputs)
         run, end = await self._cast.run(INSTALL, "deploy", DeployRequest(release=built.release))

@@ -49,7 +49,6 @@ output "secret" {
         "secret": Output("secret", sensitive=True), "o": Output("o", sensitive=False),
     }  # fmt: skip
     assert found.cloud_block == "more.tf.json"
-    assert found.module_sources == {"m": "./m"}
 
 
 @pytest.mark.parametrize(

@@ -208,10 +208,10 @@ async def test_while_a_terraform_has_the_state_open_its_lock_is_not_broken(
     assert made is not None
     # As if everything had been killed by now: nothing tells that the run has ended.
     assert locks(site).proof_of_origin(made) is not None
-    assert locks(site).proof_of_death(made) is None
+    assert locks(site)._may_be_held()
     await applying
     assert locks(site).proof_of_origin(made) is not None
-    assert locks(site).proof_of_death(made) is not None
+    assert not locks(site)._may_be_held()
 
 
 async def test_a_lock_after_our_run_ended_is_not_ours(site: TerraformSite, tmp_path: Path) -> None:
