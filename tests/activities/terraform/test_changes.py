@@ -170,7 +170,8 @@ def test_a_digest_cannot_be_guessed_from_the_value_alone() -> None:
 
 def test_a_plan_that_invokes_actions_is_not_understood() -> None:
     document = json.loads(plan("update"))
-    assert read_changes(json.dumps({**document, "action_invocations": []}).encode())
+    without = read_changes(json.dumps({**document, "action_invocations": []}).encode())
+    assert without == read_changes(json.dumps(document).encode())
     with pytest.raises(EngineFailed, match="action_trigger"):
         read_changes(json.dumps({**document, "action_invocations": [{"address": "a"}]}).encode())
 
