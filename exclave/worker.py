@@ -19,6 +19,7 @@ from store.opening import open_store
 worker = typer.Typer(
     help="On the install worker's machine: what only the customer may do.",
     no_args_is_help=True,
+    add_completion=False,
 )
 
 
@@ -59,7 +60,11 @@ def set_input(
     except (EnrolmentError, StoreError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from error
-    typer.echo(f"{name} of {enrolled.install} is set; the next deploy uses it.", err=True)
+    typer.echo(
+        f"{name} of {enrolled.install} is set; the next deploy uses it, if its app has an "
+        "input of that name.",
+        err=True,
+    )
 
 
 DataOption = Annotated[

@@ -191,7 +191,7 @@ def _problem(where: str, found: Any) -> str:
 
 
 DEFAULT_POLICY: Final = """\
-# What the install worker may do here. It is yours: the vendor can neither read nor write it. The
+# What the install worker may do here. It is yours: nothing that the vendor sends can change it. The
 # worker reads it anew at each operation; while it cannot be read, or has a wrong key, nothing is
 # changed. Each line that is commented out tells what holds without it.
 

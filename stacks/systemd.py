@@ -34,9 +34,7 @@ def render(enrolment: Enrolment, app: str) -> Mapping[str, str]:
         PAGE: _PAGE.format(
             install=enrolment.install,
             app=app,
-            namespace=enrolment.namespace,
-            temporal=enrolment.temporal,
-            releases=enrolment.releases,
+            reaches=_reaches(enrolment),
             store=_where(enrolment),
             unit=UNIT,
             enrolment=ENROLMENT,
@@ -49,6 +47,18 @@ def render(enrolment: Enrolment, app: str) -> Mapping[str, str]:
             flags="--enrolment /etc/exclave/enrolment.toml --data /var/lib/exclave",
         ),
     }
+
+
+def _reaches(enrolment: Enrolment) -> str:
+    """What the worker dials, for a person."""
+    way = _TWO_ADDRESSES if enrolment.gateway is None else _ONE_ADDRESS
+    return way.format(
+        temporal=enrolment.temporal,
+        releases=enrolment.releases,
+        gateway=enrolment.gateway,
+        namespace=enrolment.namespace,
+        install=enrolment.install,
+    )
 
 
 def _where(enrolment: Enrolment) -> str:
@@ -114,7 +124,7 @@ _IDENTITY = """\
 On its first start the worker makes keys of its own, in `/var/lib/exclave/identity`, which never
 leave this machine. With the token it has them enrolled, and from then on gets credentials that end
 after some minutes and are renewed while it runs. The vendor can revoke or pause it at any time, and
-so can you: `exclave worker pause --data /var/lib/exclave`.
+so can you: `runuser -u exclave -- /opt/exclave/bin/exclave worker pause --data /var/lib/exclave`.
 
 To enrol it again (the machine is new, its key was revoked, the token was too old), ask the vendor
 for a fresh `{token}` (`exclave install` with `--stack` writes one), and put it there. The running
@@ -127,6 +137,16 @@ _TRACES = """
 - So do traces: which activity and which tool ran, when, how long and how it ended, by names, ids,
   digests, exit codes and types of errors; without values, messages and output. `traces = false` in
   `{policy}` turns them off."""
+
+_ONE_ADDRESS = """\
+- The worker makes **outward connections only**, and nothing listens on your side. Of the vendor's
+  it dials one address alone, the gateway `{gateway}`: for its tasks (namespace `{namespace}`,
+  its own queue `install.{install}` alone), and for the vendor's releases, by digest, read-only."""
+
+_TWO_ADDRESSES = """\
+- The worker makes **outward connections only**, to two addresses; nothing listens on your side:
+  - `{temporal}`: its tasks (namespace `{namespace}`, its own queue `install.{install}` alone)
+  - `{releases}`: the vendor's releases, by digest, read-only"""
 
 _PAGE = """\
 # The install worker of {install}
@@ -143,9 +163,7 @@ before you apply it; there is nothing else, {secret}.
 
 ## What it grants
 
-- The worker makes **outward connections only**, to two addresses; nothing listens on your side:
-  - `{temporal}`: its tasks (namespace `{namespace}`, its own queue `install.{install}` alone)
-  - `{releases}`: the vendor's releases, by digest, read-only
+{reaches}
 - It runs Terraform and the app's action scripts **as the user `exclave` of this machine**, with the
   cloud permissions that you give to that machine or user, and no others. Give it a role of its own.
 - Every change is **planned first**. A plan with changes waits until somebody approves exactly that
@@ -157,15 +175,18 @@ before you apply it; there is nothing else, {secret}.
 - Terraform's state, plans, rendered variables, logs and sensitive inputs stay with you: in
   {store}. To the vendor go: digests and
   counts of plans, plan views without what is sensitive, outputs that are not sensitive, and error
-  messages with secrets masked.{traces}
-- Sensitive inputs are set here, by you: `exclave worker set-input NAME --enrolment
-  /etc/exclave/enrolment.toml --data /var/lib/exclave`.
+  messages with secrets masked; when somebody there asks for them, also the tools' logs and the
+  app's page of this install, masked likewise.{traces}
+- Sensitive inputs are set here, by you, each from a file or typed:
+
+      runuser -u exclave -- /opt/exclave/bin/exclave worker set-input NAME {flags} < FILE
 
 ## What you decide
 
-`{policy}` is yours: the vendor can neither read nor write it, and the worker reads it anew at each
-operation. It says which operations and actions are allowed, at which hours an apply may begin, and
-whose approval it needs: the vendor's, yours, or both. As the file comes, everything that is in the
+`{policy}` is yours: nothing that the vendor sends can change it, and what the worker tells of it
+is whose approval it asks for and which keys it sets. The worker reads it anew at each operation.
+It says which operations and actions are allowed, at which hours an apply may begin, and whose
+approval it needs: the vendor's, yours, or both. As the file comes, everything that is in the
 release is allowed, and the vendor approves.
 
     runuser -u exclave -- /opt/exclave/bin/exclave worker plans --view {flags}

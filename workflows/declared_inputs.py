@@ -69,8 +69,8 @@ def _problem(name: str, value: str | None, declared: Mapping[str, DeclaredInput]
         return f"{name}: the app has no such input; it has: {', '.join(declared) or 'none'}"
     if one.sensitive:
         return (
-            f"{name}: is sensitive, and what is sent here is kept in plain text; set it on the "
-            "customer's side, on the install worker's machine: exclave worker set-input"
+            f"{name}: is sensitive, and what is sent here the control plane would keep; set it on "
+            f"the customer's side, on the install worker's machine: exclave worker set-input {name}"
         )
     if value is None or (value == "" and not one.required):
         return None

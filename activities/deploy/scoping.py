@@ -36,8 +36,9 @@ def open_target(workplace: Workplace, input: ScopeInput) -> Target:
     except InputErrors as error:
         raise BadInput(
             "; ".join(error.problems)
-            + ". Set inputs with the update `set_inputs` on the Install workflow; sensitive "
-            "ones on the worker's machine."
+            + f". Set inputs with `exclave set-inputs {input.install} NAME=VALUE` (the update "
+            "`set_inputs` on the Install workflow); sensitive ones on the worker's machine, with "
+            "`exclave worker set-input NAME`."
         ) from None
     return Target(
         release=input.release,

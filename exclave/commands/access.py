@@ -31,6 +31,7 @@ access = typer.Typer(
     help="Which workers may pass the gateway: enrolled keys, revocation, pause.\n\n"
     "Example:\n\n    exclave access list\n\n    exclave access revoke acme",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="markdown",
 )
 

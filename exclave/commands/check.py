@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,24 +10,18 @@ import typer
 from apps.loader import CheckedApp, check
 from apps.problems import Problem, Severity
 from exclave.exits import Exit
-from exclave.output import print_json
+from exclave.output import Output, print_json
 from exclave.screens.terminal import Lines, plain
 
 _COLOURS: dict[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
-class Format(StrEnum):
-    """For whom the problems are printed."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 def check_config(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The app config's folder.")],
-    format_: Annotated[
-        Format, typer.Option("--format", help="For people, or for programs.")
-    ] = Format.TEXT,
+    output: Annotated[
+        Output,
+        typer.Option("--output", "-o", "--format", help="For people, or for programs."),
+    ] = Output.TEXT,
 ) -> None:
     """Check an app config: every problem at once, with its file, line and key.
 
@@ -40,10 +33,10 @@ def check_config(
 
         exclave check examples/shop
 
-        exclave check examples/shop --format json
+        exclave check examples/shop --output json
     """
     checked = check(folder)
-    if format_ is Format.JSON:
+    if output is Output.JSON:
         print_json(_document(checked))
     else:
         _print(checked)

@@ -18,6 +18,7 @@ keys = typer.Typer(
     "a copy where you keep secrets.\n\n"
     "Example:\n\n    exclave keys new keys.json",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="markdown",
 )
 

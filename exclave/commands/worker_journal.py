@@ -77,7 +77,9 @@ def journal(
 
         exclave worker journal --verify --enrolment acme.toml --data .
 
-        journalctl -u exclave-worker | exclave worker journal --verify --heads - --data .
+        journalctl -u exclave-worker > worker.log
+
+        exclave worker journal --verify --heads worker.log --enrolment acme.toml --data .
     """
     with at_worker(enrolment, data) as side:
         if verify:

@@ -94,6 +94,8 @@ def codec_servers(declaration: Declaration) -> list[Program]:
                 *("--listen", str(declaration.codec)),
                 *("--namespace", declaration.namespace),
                 *("--ui", f"http://{declaration.temporal.ui}"),
+                # As people type it; to a browser that is another origin.
+                *("--ui", f"http://localhost:{declaration.temporal.ui.port}"),
                 *_keys(declaration),
             ),
         )

@@ -2,15 +2,18 @@
 
 import configparser
 import tomllib
+from dataclasses import asdict
 
 import pytest
 from temporalio.testing import ActivityEnvironment
 
+from activities.access.authority import EnrolmentKey
 from activities.installs.stack import StackActivities, WorkerAddresses
 from contracts.errors import BadInput
 from contracts.stacks import RenderStack, StorePlace
 from stacks import systemd
 from stacks.enrolment import Enrolment
+from wire.gateway_address import GatewayAddress
 
 ADDRESSES = WorkerAddresses("gateway.example.com:7233", "https://gateway.example.com/v2")
 
@@ -67,6 +70,16 @@ def test_the_page_names_what_is_dialled_and_where_state_lies() -> None:
     in_s3 = systemd.render(enrolment(store="s3://bucket/acme"), "shop")[systemd.PAGE]
     assert "s3://bucket/acme" in in_s3
     assert "/var/lib/exclave/store" not in in_s3
+
+
+def test_behind_a_gateway_the_page_names_that_alone() -> None:
+    gateway = GatewayAddress.parse("https://gateway.example.com")
+    behind = WorkerAddresses.behind(gateway, EnrolmentKey(bytes(range(32))).public)
+    made = Enrolment.of(install="acme", namespace="vendor", **asdict(behind))
+    page = systemd.render(made, "shop")[systemd.PAGE]
+    assert "one address alone, the gateway `https://gateway.example.com`" in page
+    assert "install.acme" in page
+    assert behind.temporal not in page
 
 
 async def test_an_install_gets_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
