@@ -1,10 +1,12 @@
 """What an idle install worker takes of memory, and how long it needs from its start to its work.
 
-The worker runs as in a customer's account: with an enrolment file alone, connected outward, its
-store a folder. It is looked at some seconds after it said that it is ready. Two more are looked at
-for comparison: one after it has deployed something, and one whose store is in S3, since the library
-for that is large. RSS counts shared libraries as a whole, though many processes may share them; PSS
-counts a part. The goal is on RSS.
+The worker runs as in a customer's account: with the stack that was made for it, enrolled through a
+gateway by TLS, its payloads encrypted, its store a folder. It is looked at some seconds after it
+said that it is ready: when it has just made its keys and enrolled, and when it is started again.
+Others are looked at for comparison: one without gateway and encryption, one that Install has asked
+to describe itself, the same one after it has deployed something, and one whose store is in S3,
+since the library for that is large. RSS counts shared libraries as a whole, though many processes
+may share them; PSS counts a part. The goal is on RSS.
 
 Where it goes is measured in fresh processes: what each package adds when the worker's modules are
 imported one after the other. An order has to be chosen; the first one pays for what both need.
@@ -17,14 +19,15 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from bench.configs import EMPTY
 from bench.processes import Memory, grown_by_imports, memory_of
 from bench.report import Report
 from bench.running import main
-from bench.testbed import BIN, ROOT, InstallWorker, Testbed
+from bench.testbed import BIN, ROOT, InstallWorker, Testbed, testbed
 from tests.s3_server import ENVIRONMENT, running_s3
 
 GOAL_MEGABYTES = 90
@@ -37,7 +40,7 @@ _IMPORTS = [
     ("Temporal's SDK: the API's messages, the core", ["temporalio.client"]),
     ("Temporal's SDK: workers", ["temporalio.worker"]),
     ("pydantic", ["pydantic", "pydantic.main", "temporalio.contrib.pydantic"]),
-    ("httpx", ["artifacts", "httpx"]),
+    ("what it encrypts with", ["cryptography.hazmat.primitives.ciphers.aead"]),
     ("ours: the contract and its models", ["contracts.deploys", "contracts.installs"]),
     ("ours: everything else", ["workers.exclave_worker"]),
 ]
@@ -58,45 +61,65 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+@dataclass
+class _Idle:
+    """What was seen of idle workers of one kind."""
+
+    ready: list[float]
+    memory: list[Memory]
+
+    @staticmethod
+    def none() -> "_Idle":
+        return _Idle([], [])
+
+    @property
+    def resident(self) -> list[float]:
+        return [one.resident for one in self.memory]
+
+    async def look(self, worker: InstallWorker, seconds: float, **environment: str) -> None:
+        """Start the worker, look at it when it has stood idle for so long, and stop it."""
+        with _started(worker, environment) as ready:
+            await asyncio.sleep(seconds)
+            self.ready.append(ready)
+            self.memory.append(memory_of(_pid(worker)))
+
+
 async def measure(bed: Testbed, settings: argparse.Namespace) -> Report:
     report = Report("An idle install worker")
-    ready, idle = [], []
-    for number in range(settings.workers):
-        with _started(bed, f"idle-{number}") as (worker, seconds):
-            await asyncio.sleep(settings.idle_seconds)
-            ready.append(seconds)
-            idle.append(memory_of(_pid(worker)))
-    resident = report.median(
-        "memory (RSS)", [one.resident for one in idle], "MB", goal=GOAL_MEGABYTES
-    )
-    report.median("  as PSS", [one.proportional for one in idle], "MB")
-    _where_it_goes(report, resident.value, settings.workers)
-    worked = await _after_a_deploy(bed, settings.idle_seconds)
-    report.median("memory (RSS), idle again after a deploy", [worked.resident], "MB")
-    in_s3 = await _with_a_store_in_s3(bed, settings.idle_seconds)
-    report.median("memory (RSS), idle, with a store in S3", [in_s3.resident], "MB")
-    report.median("from exec to ready", ready, "s")
+    pause = settings.idle_seconds
+    new, again, direct = _Idle.none(), _Idle.none(), _Idle.none()
+    with testbed(guarded=True) as guarded:
+        for number in range(settings.workers):
+            worker = guarded.worker(f"idle-{number}")
+            await new.look(worker, pause)
+            await again.look(worker, pause)
+            await direct.look(bed.worker(f"direct-{number}"), pause)
+        resident = report.median("memory (RSS), enrolled", new.resident, "MB", GOAL_MEGABYTES)
+        report.median("  as PSS", [one.proportional for one in new.memory], "MB")
+        _where_it_goes(report, resident.value, settings.workers)
+        report.median("memory (RSS), enrolled before", again.resident, "MB")
+        report.median("memory (RSS), without a gateway", direct.resident, "MB")
+        described, worked = await _at_work(guarded, pause)
+        report.median("memory (RSS), idle, described to Install", [described.resident], "MB")
+        report.median("memory (RSS), idle again after a deploy", [worked.resident], "MB")
+        in_s3 = await _with_a_store_in_s3(guarded, pause)
+        report.median("memory (RSS), idle, with a store in S3", in_s3.resident, "MB")
+    report.median("from exec to ready, enrolling", new.ready, "s")
+    report.median("from exec to ready, enrolled before", again.ready, "s")
+    report.median("from exec to ready, without a gateway", direct.ready, "s")
     _supervisor(report, settings.workers)
     return report
 
 
 @contextmanager
-def _started(bed: Testbed, name: str, store: str = "") -> Iterator[tuple[InstallWorker, float]]:
-    """A worker of no install, that said it is ready so many seconds after its exec.
-
-    Args:
-        bed: Where.
-        name: The worker's install.
-        store: The lines of the enrolment file that name another store than a folder.
-    """
-    worker = InstallWorker(bed.plane, name, bed.folder)
-    worker.enrolment.write_text(worker.enrolment.read_text() + store)
+def _started(worker: InstallWorker, environment: Mapping[str, str]) -> Iterator[float]:
+    """Seconds from the worker's exec until it said that it is ready; it is stopped at the end."""
     reading, writing = os.pipe()
     with worker.log.open("ab") as log, os.fdopen(reading, "rb") as pipe:
         begun = time.monotonic()
         worker.process = subprocess.Popen(
             [BIN / "exclave-worker", worker.enrolment],
-            env={**os.environ, **(ENVIRONMENT if store else {}), "EXCLAVE_READY_FD": str(writing)},
+            env={**os.environ, **environment, "EXCLAVE_READY_FD": str(writing)},
             pass_fds=[writing],
             stdout=log,
             stderr=log,
@@ -107,11 +130,11 @@ def _started(bed: Testbed, name: str, store: str = "") -> Iterator[tuple[Install
         os.close(writing)
         said = pipe.readline()
         seconds = time.monotonic() - begun
-    worker.starts = 1
+    worker.starts += 1
     if not said:
         raise RuntimeError(f"the worker ended before it was ready; its log is {worker.log}")
     try:
-        yield worker, seconds
+        yield seconds
     finally:
         worker.stop()
 
@@ -122,20 +145,25 @@ def _pid(worker: InstallWorker) -> int:
     return worker.process.pid
 
 
-async def _after_a_deploy(bed: Testbed, seconds: float) -> Memory:
+async def _at_work(bed: Testbed, seconds: float) -> tuple[Memory, Memory]:
+    """A worker that Install has asked to describe itself; then, once it has deployed something."""
     client = await bed.connect()
     install = await bed.install(client, "idle-again", {"empty": EMPTY})
+    await asyncio.sleep(seconds)
+    described = memory_of(_pid(install.worker))
     await (await install.deploy_approved()).result()
     await asyncio.sleep(seconds)
-    return memory_of(_pid(install.worker))
+    return described, memory_of(_pid(install.worker))
 
 
-async def _with_a_store_in_s3(bed: Testbed, seconds: float) -> Memory:
+async def _with_a_store_in_s3(bed: Testbed, seconds: float) -> _Idle:
+    seen = _Idle.none()
     with running_s3() as server:
+        worker = bed.worker("idle-s3")
         store = f'store = "s3://{server.make_bucket()}/x"\nstore_endpoint = "{server.endpoint}"\n'
-        with _started(bed, "idle-s3", store) as (worker, _):
-            await asyncio.sleep(seconds)
-            return memory_of(_pid(worker))
+        worker.enrolment.write_text(worker.enrolment.read_text() + store)
+        await seen.look(worker, seconds, **ENVIRONMENT)
+    return seen
 
 
 def _where_it_goes(report: Report, whole: float, repetitions: int) -> None:

@@ -23,8 +23,9 @@ from contracts.installs import (
     SetInputs,
 )
 from contracts.names import CONTROL_QUEUE, install_workflow_id
-from tests.e2e.plane import BIN, ROOT, InstallWorker, Plane, until
+from tests.e2e.plane import BIN, ROOT, EnrolledWorker, InstallWorker, Plane, until
 from wire.connection import TemporalAddress, connect_once
+from wire.key_settings import master_keys
 
 __all__ = [
     "BIN",
@@ -112,14 +113,26 @@ async def approve(run: Run, plans: int) -> None:
 class Testbed:
     """`exclave dev` on free ports, with a data folder of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, guarded: bool = False) -> None:
         self.folder = folder
-        self.plane = Plane(folder)
+        self.plane = Plane(folder, guarded=guarded)
         self._workers: list[InstallWorker] = []
 
     async def connect(self) -> Client:
         """A client of the plane's Temporal, as our own processes connect."""
-        return await connect_once(TemporalAddress(self.plane.address, self.plane.namespace))
+        keys = self.plane.environment.get("EXCLAVE_KEYS") if self.plane.codec else None
+        return await connect_once(
+            TemporalAddress(self.plane.address, self.plane.namespace),
+            master_keys(Path(keys)) if keys else None,
+        )
+
+    def worker(self, name: str) -> InstallWorker:
+        """The worker of an install, not started: with a gateway, it has the stack to enrol by."""
+        if self.plane.gateway is None:
+            return InstallWorker(self.plane, name, self.folder)
+        worker = EnrolledWorker(self.plane, name, self.folder)
+        worker.apply_stack(name)
+        return worker
 
     async def install(
         self,
@@ -141,7 +154,7 @@ class Testbed:
         config = self.folder / f"config-{name}"
         write_config(config, components, dependencies)
         release = self.plane.build(name, config)
-        worker = InstallWorker(self.plane, name, self.folder)
+        worker = self.worker(name)
         worker.start(**(environment or {}))
         self._workers.append(worker)
         await client.start_workflow(
@@ -160,12 +173,16 @@ class Testbed:
 
 
 @contextlib.contextmanager
-def testbed() -> Iterator[Testbed]:
-    """A running testbed. What it leaves is removed, unless something failed."""
+def testbed(*, guarded: bool = False) -> Iterator[Testbed]:
+    """A running testbed. What it leaves is removed, unless something failed.
+
+    Args:
+        guarded: Payloads are encrypted, and workers come through a gateway.
+    """
     # Without it every workflow, and every supervisor, would compile its modules anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     folder = Path(tempfile.mkdtemp(prefix="exclave-bench-"))
-    bed = Testbed(folder)
+    bed = Testbed(folder, guarded=guarded)
     try:
         bed.plane.start()
         with contextlib.ExitStack() as ending:

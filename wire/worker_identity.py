@@ -3,8 +3,10 @@
 Ed25519 to prove who it is, X25519 for what is sealed to it.
 """
 
+import base64
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -12,18 +14,20 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
 
 from contracts.access import PublicKeys
 from wire.enrolment_messages import ASSERTION_ALGORITHM
 from wire.sealing import encoded
 
 _FILE = "keys.pem"
+
+# A private key of these kinds in DER is always this and then its 32 bytes (PKCS #8, RFC 8410).
+# cryptography reads and writes it, too; all the forms that it knows besides take 2 MB of a worker.
+_SIGNING = bytes.fromhex("302e020100300506032b657004220420")
+_SEALING = bytes.fromhex("302e020100300506032b656e04220420")
+_BLOCKS = re.compile(
+    2 * r"\s*-----BEGIN PRIVATE KEY-----\s+([A-Za-z0-9+/]{64})\s+-----END PRIVATE KEY-----\s*"
+)
 
 
 class IdentityUnusable(Exception):
@@ -92,8 +96,14 @@ class WorkerIdentity:
             ) from error
 
     def _pem(self) -> bytes:
-        form = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        return self.signing.private_bytes(*form) + self.sealing.private_bytes(*form)
+        keys = (
+            _SIGNING + self.signing.private_bytes_raw(),
+            _SEALING + self.sealing.private_bytes_raw(),
+        )
+        return b"".join(
+            b"-----BEGIN PRIVATE KEY-----\n%b\n-----END PRIVATE KEY-----\n" % base64.b64encode(key)
+            for key in keys
+        )
 
 
 def _write_once(path: Path, content: bytes) -> None:
@@ -115,16 +125,15 @@ def _write_once(path: Path, content: bytes) -> None:
 
 
 def _read(path: Path) -> WorkerIdentity:
-    end = b"-----END PRIVATE KEY-----"
-    first, _, second = path.read_bytes().partition(end)
-    try:
-        signing = load_pem_private_key(first + end, password=None)
-        sealing = load_pem_private_key(second, password=None)
-    except ValueError as error:
-        raise IdentityUnusable(_damaged(path)) from error
-    if not isinstance(signing, Ed25519PrivateKey) or not isinstance(sealing, X25519PrivateKey):
+    text = path.read_text(encoding="ascii", errors="replace")
+    blocks = _BLOCKS.fullmatch(text)
+    signing, sealing = map(base64.b64decode, blocks.groups()) if blocks else (b"", b"")
+    if not signing.startswith(_SIGNING) or not sealing.startswith(_SEALING):
         raise IdentityUnusable(_damaged(path))
-    return WorkerIdentity(signing, sealing)
+    return WorkerIdentity(
+        Ed25519PrivateKey.from_private_bytes(signing.removeprefix(_SIGNING)),
+        X25519PrivateKey.from_private_bytes(sealing.removeprefix(_SEALING)),
+    )
 
 
 def _damaged(path: Path) -> str:

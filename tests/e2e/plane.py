@@ -346,3 +346,25 @@ class InstallWorker:
 
     def store_file(self, key: str) -> Path:
         return self.data / "store" / key
+
+
+class EnrolledWorker(InstallWorker):
+    """`exclave-worker` with the stack that `exclave install` wrote, and nothing else."""
+
+    def __init__(self, plane: Plane, install: str, folder: Path) -> None:
+        super().__init__(plane, install, folder)
+        self._plane = plane
+        self.stack = self.folder / "stack"
+        self.enrolment = self.stack / "enrolment.toml"
+
+    def apply_stack(self, app: str) -> None:
+        """Have the stack written, of an install that there is or is not yet."""
+        done = subprocess.run(
+            [BIN / "exclave", "install", self.install, "--app", app, "--stack", self.stack],
+            env=self._plane.environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr

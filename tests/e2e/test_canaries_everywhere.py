@@ -21,7 +21,7 @@ import pytest
 from tests.e2e.apps_for_tests import Component
 from tests.e2e.conftest import HOW_TO_GET_TERRAFORM
 from tests.e2e.install_site import Site
-from tests.e2e.plane import BIN, PATIENCE_SECONDS, InstallWorker, Plane, until
+from tests.e2e.plane import BIN, PATIENCE_SECONDS, EnrolledWorker, Plane, until
 from tests.e2e.proc_samples import sampling
 from tests.e2e.searching import Canaries, Found, files, hidden_copies, search, snippets
 from wire.keys import MasterKeys
@@ -176,14 +176,6 @@ command = "true"
 [steps.env_vars]
 X = "{{ fail .nuon.inputs.inputs.given }}"
 """
-
-
-class EnrolledWorker(InstallWorker):
-    """`exclave-worker` with the stack that `exclave install` wrote, and nothing else."""
-
-    def __init__(self, plane: Plane, install: str, folder: Path) -> None:
-        super().__init__(plane, install, folder)
-        self.enrolment = self.folder / "stack" / "enrolment.toml"
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,14 @@
 """A worker's keys: what they sign is a token that any library of JSON Web Tokens takes."""
 
+from pathlib import Path
+
 import jwt
 import pytest
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,3 +33,11 @@ def test_another_key_did_not_sign_it() -> None:
     token = IDENTITY.signed({"org": "dev"})
     with pytest.raises(jwt.InvalidSignatureError):
         jwt.decode(token, WorkerIdentity.generate().signing.public_key(), ["EdDSA"])
+
+
+def test_the_file_is_as_a_library_writes_and_reads_it(tmp_path: Path) -> None:
+    opened = WorkerIdentity.open(tmp_path)
+    written = (tmp_path / "keys.pem").read_bytes()
+    form = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    keys = (opened.signing, opened.sealing)
+    assert written == b"".join(key.private_bytes(*form) for key in keys)
