@@ -281,7 +281,10 @@ async def _change(update: str, told: Revoke | Pause | PinCloud, words: str, outp
         print_json(changed.model_dump(mode="json"))
         return
     key = getattr(told, "key", None)
-    Lines(err=True)(f"{changed.subject}{f' (key {key})' if key else ''} {words}.")
+    lines = Lines(err=True)
+    lines(f"{changed.subject}{f' (key {key})' if key else ''} {words}.")
+    if not changed.access.keys and not isinstance(told, PinCloud):
+        lines(f"No worker has enrolled as {changed.subject}; exclave access list shows who has.")
 
 
 async def _list(subject: str | None, output: Output) -> None:

@@ -42,6 +42,7 @@ async def test_a_worker_is_listed_revoked_and_restored(
 
     typed = await person.types("access", "revoke", install, "--by", "ann", "--reason", "stolen")
     assert f"install/{install} is revoked" in typed.err
+    assert "No worker has enrolled" not in typed.err
     typed = await person.types("access", "list", install)
     assert re.search(r"revoked since \S+ \(ann: stolen\)", typed.out)
     typed = await person.types("access", "restore", install, "-o", "json")
@@ -54,6 +55,12 @@ async def test_a_worker_is_listed_revoked_and_restored(
     assert "every key is revoked" in typed.out
     typed = await person.types("access", "restore", install, "--key", "0" * 32)
     assert (typed.status, worker.thumbprint in typed.err) == (1, True), "its keys are named"
+
+
+async def test_a_name_that_nobody_has_is_told(person: Person, install: str) -> None:
+    typed = await person.types("access", "revoke", install)
+    assert (typed.status, f"install/{install} is revoked" in typed.err) == (0, True)
+    assert f"No worker has enrolled as install/{install}" in typed.err
 
 
 async def test_a_worker_is_paused_and_resumed(person: Person, client: Client, install: str) -> None:
