@@ -15,12 +15,16 @@ from temporalio import activity
 
 from activities.customer import telling
 from activities.operations.status import ToolEnd
+from contracts.installs import DESCRIBE
 
 Value = str | int | bool
 
 NAMED: Final = ("app", "component", "action", "step", "subject", "release")
 """What of an input is told: names, a digest and a number, by the contract's types. Whose install it
 is stands in each resource: the gateway writes it there, and takes nobody's word for it."""
+
+UNTOLD: Final = frozenset({DESCRIBE.name})
+"""Of no run: Install asks it of workers that stand idle, which do without what makes spans."""
 
 
 class Span(Protocol):
@@ -52,7 +56,9 @@ async def attempt(tracer: Tracer | None, arguments: Sequence[Any]) -> AsyncItera
         tracer: Where to; None: nobody is told.
         arguments: What it was called with.
     """
-    span = None if tracer is None else await _begun(tracer, arguments)
+    span = None
+    if tracer is not None and activity.info().activity_type not in UNTOLD:
+        span = await _begun(tracer, arguments)
     if span is None:
         yield
         return

@@ -126,12 +126,15 @@ class Testbed:
             master_keys(Path(keys)) if keys else None,
         )
 
-    def worker(self, name: str) -> InstallWorker:
-        """The worker of an install, not started: with a gateway, it has the stack to enrol by."""
+    def worker(self, name: str, release: str | None = None) -> InstallWorker:
+        """The worker of an install, not started.
+
+        With a gateway, it has the stack to enrol by, and Install is started, of this release.
+        """
         if self.plane.gateway is None:
             return InstallWorker(self.plane, name, self.folder)
         worker = EnrolledWorker(self.plane, name, self.folder)
-        worker.apply_stack(name)
+        worker.apply_stack(name, release)
         return worker
 
     async def install(
@@ -154,15 +157,16 @@ class Testbed:
         config = self.folder / f"config-{name}"
         write_config(config, components, dependencies)
         release = self.plane.build(name, config)
-        worker = self.worker(name)
+        worker = self.worker(name, release)
         worker.start(**(environment or {}))
         self._workers.append(worker)
-        await client.start_workflow(
-            "Install",
-            InstallInput(install=name, app=name, release=release),
-            id=install_workflow_id(name),
-            task_queue=CONTROL_QUEUE,
-        )
+        if self.plane.gateway is None:
+            await client.start_workflow(
+                "Install",
+                InstallInput(install=name, app=name, release=release),
+                id=install_workflow_id(name),
+                task_queue=CONTROL_QUEUE,
+            )
         install = Install(name, client, worker, release)
         await install.connected()
         return install

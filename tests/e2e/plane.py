@@ -357,10 +357,14 @@ class EnrolledWorker(InstallWorker):
         self.stack = self.folder / "stack"
         self.enrolment = self.stack / "enrolment.toml"
 
-    def apply_stack(self, app: str) -> None:
-        """Have the stack written, of an install that there is or is not yet."""
+    def apply_stack(self, app: str, release: str | None = None) -> None:
+        """Have the stack written; this starts Install."""
+        named = ("--release", release) if release else ()
         done = subprocess.run(
-            [BIN / "exclave", "install", self.install, "--app", app, "--stack", self.stack],
+            [
+                *(BIN / "exclave", "install", self.install, "--app", app, "--stack", self.stack),
+                *named,
+            ],
             env=self._plane.environment,
             capture_output=True,
             text=True,

@@ -59,6 +59,9 @@ def test_an_install_worker_imports_nothing_that_only_others_use() -> None:
     assert busy >= OF_ENGINES | OF_TRACES
     assert not packages(busy) & OF_OTHERS
     assert "httpx._main" not in busy
+    # Of Temporal's SDK and of cryptography, parts that are large and of no use here.
+    assert "temporalio.api.cloud.cloudservice.v1.request_response_pb2" not in busy
+    assert "cryptography.hazmat.primitives.serialization" not in idle
 
 
 def test_a_supervisor_imports_the_standard_library_alone() -> None:

@@ -1,6 +1,7 @@
 """What is told of attempts and tools, and what is not."""
 
 import asyncio
+import dataclasses
 import importlib
 import pkgutil
 import re
@@ -19,6 +20,7 @@ from activities.spans import NAMED, Span, Value
 from contracts.activities import Activity
 from contracts.deploys import ApplyInput
 from contracts.errors import EngineFailed
+from contracts.installs import DESCRIBE
 from contracts.messages import WorkerInput
 from tests.activities.operations.operation_site import KEY, SUBJECT, Site
 
@@ -100,6 +102,16 @@ async def test_an_attempt_is_told_by_names_and_digests_alone() -> None:
     # Which install it is of is the gateway's word.
     assert "exclave.install" not in span.attributes
     assert str(span.attributes["temporalRunID"]) in span.name
+
+
+async def test_what_idle_workers_are_asked_is_not_told() -> None:
+    kept = Kept()
+    inbound = Boundary(tracer=kept).intercept_activity(Innermost(succeeds))
+    input = ExecuteActivityInput(fn=lambda: None, args=(), executor=None, headers={})
+    asked = ActivityEnvironment()
+    asked.info = dataclasses.replace(asked.info, activity_type=DESCRIBE.name)
+    await asked.run(inbound.execute_activity, input)
+    assert kept.spans == []
 
 
 @pytest.mark.parametrize(
