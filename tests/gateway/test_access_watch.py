@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 from temporalio.client import Client, WorkflowHistory
 from temporalio.worker import Replayer
+from temporalio.workflow import NondeterminismError
 
 from contracts.access import KEYS_PER_SUBJECT
 from gateway.access import AccessWatch
@@ -222,17 +223,22 @@ async def test_keys_are_bounded(org: Org, subject: str) -> None:
     assert kept == [w.thumbprint for n, w in enumerate(workers) if n not in (0, 3)]
 
 
-async def test_it_survives_continue_as_new_and_pages(
-    org: Org, watch: AccessWatch, subject: str, worker: WorkerIdentity
-) -> None:
-    token = org.token(subject)
-    await org.enrol(subject, worker, token)
+async def continued(org: Org) -> int:
+    """Change things until it has continued as new; how often."""
     first = (await org.entity.describe()).run_id
     number = 0
     while (await org.entity.describe()).run_id == first:
         await org.tell("pause", f"install/many-{number:04}")
         number += 1
-    assert (await org.page()).version > number
+    return number
+
+
+async def test_it_survives_continue_as_new_and_pages(
+    org: Org, watch: AccessWatch, subject: str, worker: WorkerIdentity
+) -> None:
+    token = org.token(subject)
+    await org.enrol(subject, worker, token)
+    assert (await org.page()).version > await continued(org)
     code, _ = await org.refusal(org.enrol(subject, WorkerIdentity.generate(), token))
     assert code == "token_used", "used tokens are carried over"
     await org.tell("revoke", subject)
@@ -267,9 +273,9 @@ async def test_before_it_has_read_nobody_gets_anything(org: Org, worker: WorkerI
 
 async def test_what_it_did_replays(org: Org, request: pytest.FixtureRequest) -> None:
     """With --record-histories they are kept, for the fast replay tests."""
+    await continued(org)
     described = await org.entity.describe()
     first = described.raw_description.workflow_execution_info.first_run_id
-    assert first != described.run_id, "it has continued as new above"
     replayer = Replayer(
         workflows=WORKFLOWS,
         workflow_runner=SANDBOX,
@@ -279,7 +285,11 @@ async def test_what_it_did_replays(org: Org, request: pytest.FixtureRequest) -> 
     for kind, run in {"access-first-run": first, "access-continued": described.run_id}.items():
         handle = org.client.get_workflow_handle(org.entity.id, run_id=run)
         history = await handle.fetch_history()
-        await replayer.replay_workflow(history)
+        try:
+            await replayer.replay_workflow(history)
+        except NondeterminismError as error:
+            error.add_note("\n".join(str(event) for event in history.events[-12:]))
+            raise
         if request.config.getoption("--record-histories"):
             newest = max(HISTORIES.iterdir(), key=lambda folder: int(folder.name))
             content = json.dumps({"id": history.workflow_id, "history": _bare(history)})
