@@ -71,7 +71,9 @@ def describe(error: ValidationError, model: type[BaseModel]) -> str:
         name if field.is_required() else f"{name} (optional)"
         for name, field in model.model_fields.items()
     )
-    return f"The input is not a {model.__name__}. " + "; ".join(lines) + f". It has: {accepted}."
+    problems = "; ".join(lines)
+    end = "" if problems.endswith("?") else "."
+    return f"The input does not fit {model.__name__}: {problems}{end} It has: {accepted}."
 
 
 def _key(problem: ErrorDetails) -> str:

@@ -32,10 +32,16 @@ def refused(value: Any, kind: type) -> str:
 
 def test_a_wrong_key_is_named_with_the_right_one() -> None:
     message = refused({"install": "acme", "relaese": RELEASE}, DeployInput)
-    assert message.startswith("The input is not a DeployInput. ")
+    assert message.startswith("The input does not fit DeployInput: ")
     assert "relaese: unknown key, did you mean `release`?" in message
     assert "release: Field required" in message
     assert "It has: install, release, grant (optional)." in message
+
+
+def test_a_question_ends_a_sentence() -> None:
+    message = refused({"install": "acme", "release": RELEASE, "grnat": 1}, DeployInput)
+    assert "did you mean" in message
+    assert "?." not in message
 
 
 def test_a_key_that_is_like_none_is_named_alone() -> None:
