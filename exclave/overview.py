@@ -10,6 +10,7 @@ from temporalio.client import WorkflowExecution
 from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError
 
+from contracts.access import SubjectAccess
 from contracts.deploys import WaitingPlan
 from contracts.installs import InstallStatus
 from contracts.names import (
@@ -26,6 +27,7 @@ from exclave.plane import ANSWER, Plane
 from exclave.plans import waiting_plans
 from exclave.refusals import POLLS_AT_LEAST
 from exclave.runs import status_of
+from exclave.standings import subjects, turned_away
 
 ROWS = 50
 """How many installs are shown unless all are asked for."""
@@ -53,7 +55,7 @@ class Row:
     release: str
     status: str
     worker: str
-    """`connected`, `away`, or `never seen`."""
+    """`connected`, `away` or `never seen`; `revoked` or `paused` where it gets no work any more."""
     runs: list[RunNow] = field(default_factory=list)
     failure: str = ""
     """What failed last, where the status is that something failed."""
@@ -73,6 +75,7 @@ class Close:
 
     status: InstallStatus
     worker: str
+    """As in a row."""
     polled: datetime | None
     """When its worker last asked for work, as far as is known."""
     runs: list[RunNow]
@@ -94,9 +97,9 @@ async def overview(plane: Plane, app: str | None, *, everything: bool) -> Overvi
     total = len(found) if everything or len(found) < ROWS else await plane.count(query)
     found = [one for one in found if re.fullmatch(NAME_PATTERN, _install_of(one))]
     names = [_install_of(one) for one in found]
-    runs = await _runs_of(plane, names)
+    runs, known = await asyncio.gather(_runs_of(plane, names), _known(plane))
     one_by_one = asyncio.Semaphore(_AT_ONCE)
-    rows = [_row(plane, one, runs, one_by_one) for one in found]
+    rows = [_row(plane, one, runs, known, one_by_one) for one in found]
     return Overview(sorted(await asyncio.gather(*rows), key=lambda row: row.install), total)
 
 
@@ -113,7 +116,8 @@ async def close_look(plane: Plane, install: str) -> Close:
     schedules = await asyncio.gather(*(_next_time(plane, one) for one in status.schedules))
     return Close(
         status=status,
-        worker=_worker(polled, status.worker is not None),
+        worker=turned_away(await _known(plane), install)
+        or _worker(polled, met=status.worker is not None),
         polled=polled,
         runs=runs,
         plans={
@@ -141,6 +145,7 @@ async def _row(
     plane: Plane,
     found: WorkflowExecution,
     runs: dict[str, list[RunNow]],
+    known: dict[str, SubjectAccess],
     one_by_one: asyncio.Semaphore,
 ) -> Row:
     install = _install_of(found)
@@ -153,10 +158,18 @@ async def _row(
         app=_shown(found, ATTRIBUTE_APP),
         release=_shown(found, ATTRIBUTE_RELEASE),
         status=status,
-        worker=_worker(polled, met=status != "waits for its worker"),
+        worker=turned_away(known, install) or _worker(polled, met=status != "waits for its worker"),
         runs=runs.get(install, []),
         failure=failure,
     )
+
+
+async def _known(plane: Plane) -> dict[str, SubjectAccess]:
+    """Who may pass the gateway; empty where there is none, or nobody says it."""
+    try:
+        return await subjects(plane)
+    except CommandEnded:
+        return {}
 
 
 async def _failure(plane: Plane, install: str) -> str:
@@ -184,7 +197,7 @@ async def _next_time(plane: Plane, schedule: str) -> datetime | None:
     return next(iter(described.info.next_action_times), None)
 
 
-def _worker(polled: datetime | None, met: bool) -> str:
+def _worker(polled: datetime | None, *, met: bool) -> str:
     if polled is not None and datetime.now(UTC) - polled < POLLS_AT_LEAST:
         return "connected"
     return "away" if met else "never seen"

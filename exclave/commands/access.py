@@ -8,8 +8,6 @@ import typer
 from contracts.access import (
     AccessChanged,
     AccessInput,
-    AccessPage,
-    AccessPageRequest,
     CloudIdentity,
     Pause,
     PinCloud,
@@ -24,6 +22,7 @@ from exclave.output import Output, OutputOption, print_json
 from exclave.plane import Plane
 from exclave.plans import who
 from exclave.screens.terminal import Lines, plain
+from exclave.standings import subjects
 from stacks.systemd import ENROLMENT
 from wire.subjects import BUILD
 
@@ -288,8 +287,8 @@ async def _change(update: str, told: Revoke | Pause | PinCloud, words: str, outp
 
 
 async def _list(subject: str | None, output: Output) -> None:
-    plane, workflow_id = await _reach()
-    found = await _all(plane, workflow_id)
+    plane, _ = await _reach()
+    found = await subjects(plane)
     if subject is not None:
         found = {name: one for name, one in found.items() if name == subject}
     if output is Output.JSON:
@@ -303,17 +302,6 @@ async def _list(subject: str | None, output: Output) -> None:
         for key in one.keys:
             revoked = f", revoked {key.revoked}" if key.revoked else ""
             lines(f"    key {key.thumbprint}, by {plain(key.how)} at {key.at}{revoked}")
-
-
-async def _all(plane: Plane, workflow_id: str) -> dict[str, SubjectAccess]:
-    found: dict[str, SubjectAccess] = {}
-    after: str | None = ""
-    while after is not None:
-        asked = AccessPageRequest(after=after)
-        page = await plane.ask(workflow_id, "access", AccessPage, argument=asked)
-        found |= page.subjects
-        after = page.next
-    return found
 
 
 def _state(one: SubjectAccess) -> str:

@@ -12,6 +12,8 @@ _COLOURS = {
     "failed": "red",
     "away": "yellow",
     "never seen": "yellow",
+    "paused": "yellow",
+    "revoked": "red",
     "not attempted": "red",
     "waits for approval": "yellow",
 }

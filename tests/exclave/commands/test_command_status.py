@@ -76,3 +76,18 @@ async def test_installs_of_an_app_alone_as_documents(person: Person, site: Site)
     assert typed.document["total"] == 1
     typed = await person.types("status", "--app", "unheard-of")
     assert "There is no install yet" in typed.out
+
+
+async def test_whom_the_gateway_turns_away(person: Person, site: Site) -> None:
+    """Its last poll may be a moment old: connected is not what it is any more."""
+    site.worker.decisions = [decision("net")]
+    site.worker.answers["plan net"] = [NO_CHANGES]
+    await outcomes(await site.deploy(RELEASE))
+    for change, state in (("pause", "paused"), ("revoke", "revoked")):
+        typed = await person.types("access", change, site.install)
+        assert typed.status == 0, typed.err
+        typed = await shows(person, site.install, state)
+        row = next(line for line in typed.out.splitlines() if line.startswith(f"{site.install} "))
+        assert row.split()[4] == state
+        typed = await person.types("status", site.install)
+        assert f"worker    {state}" in typed.out
