@@ -91,7 +91,7 @@ async def test_a_release_that_cannot_be_read_fails_its_deploy_and_not_the_instal
     await site.begin(release=RELEASE)
     await site.knows_its_inputs()
     await site.entity.execute_update("set_inputs", {"values": {"zone": "b"}})
-    releases.unknown.add(OTHER_RELEASE)
+    releases.unknown.add((site.app, OTHER_RELEASE))
     run = await site.deploy(OTHER_RELEASE)
     with pytest.raises(WorkflowFailureError) as caught:
         await run.result()

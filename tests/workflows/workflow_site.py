@@ -93,8 +93,8 @@ class FakeControl:
         self.schedules: dict[str, SetSchedules] = {}
         """What each install asked for last."""
         self.inputs: dict[str, list[DeclaredInput]] = {}
-        self.unknown: set[str] = set()
-        """Releases that are of no app."""
+        self.unknown: set[tuple[str, str]] = set()
+        """Releases that are not of that app."""
         self.read_by: list[str] = []
         self.behind_gateway: set[str] = set()
         """Installs whose workers enrol."""
@@ -102,7 +102,9 @@ class FakeControl:
     @activity.defn(name=releases.READ.name)
     async def read(self, input: ReadRelease) -> ReleaseGraph:
         self.read_by.append(activity.info().workflow_id or "")
-        if input.app not in self.inputs or input.release in self.unknown:
+        if input.app not in self.inputs:
+            raise NotThere(f"there is no app {input.app}")
+        if (input.app, input.release) in self.unknown:
             raise NotThere(f"there is no release {input.release} of {input.app}")
         inputs = self.inputs[input.app]
         return ReleaseGraph(app=input.app, release=input.release, components=[], inputs=inputs)
