@@ -62,12 +62,14 @@ def test_two_steps_read_outputs_and_leave_theirs(site: Site) -> None:
     first, second = site.completed(site.act("steps"))["steps"]
     values = first["outputs"]["values"]
     assert len(values["id"]) == 36
-    # Nothing of the worker's own environment but what every tool needs.
+    # Nothing of the worker's own environment but what every tool needs. The gateway's authority
+    # is a private one here, and each tool looks for it under a name of its own.
     assert set(values["names"].split()) <= {
         *("HOME", "ID", "LANG", "PATH", "PWD", "SHLVL", "_", "OLDPWD", "TZ", "TRIGGER_TYPE"),
         *("NUON_ACTIONS_OUTPUT_FILEPATH", "NUON_ACTIONS_ROOT", "NUON_APP_ID"),
-        *("NUON_INSTALL_ID", "NUON_ORG_ID", "SSL_CERT_FILE", "HTTPS_PROXY", "HTTP_PROXY"),
-        "NO_PROXY",
+        *("NUON_INSTALL_ID", "NUON_ORG_ID", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"),
+        *("SSL_CERT_FILE", "AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
+        *("GIT_SSL_CAINFO", "NODE_EXTRA_CA_CERTS"),
     }
     assert second["outputs"]["values"] == {"a": {"b": 1}}
 
