@@ -9,6 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.common import WorkflowIDConflictPolicy
@@ -86,18 +87,19 @@ class AccessWatch:
         """How a worker stands; None where nothing is known of it."""
         return self._known.subjects.get(subject) if self._known else None
 
-    async def changed(self, identity: Identity) -> None:
+    def changed(self, identity: Identity) -> "asyncio.Future[None]":
         """As `Access` says."""
-        waiter = asyncio.get_running_loop().create_future()
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         whose = (identity.shown, identity.key)
-        waiting = self._waiters.setdefault(whose, set())
-        waiting.add(waiter)
-        try:
-            await waiter
-        finally:
-            waiting.discard(waiter)
-            if not waiting and self._waiters.get(whose) is waiting:
-                del self._waiters[whose]
+        self._waiters.setdefault(whose, set()).add(waiter)
+        waiter.add_done_callback(partial(self._forget, whose))
+        return waiter
+
+    def _forget(self, whose: tuple[str, str], waiter: "asyncio.Future[None]") -> None:
+        waiting = self._waiters.get(whose, set())
+        waiting.discard(waiter)
+        if not waiting:
+            self._waiters.pop(whose, None)
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -231,14 +233,13 @@ class AccessOfOrgs:
         watch = self._watches.get(identity.org)
         return watch.standing(identity) if watch else Standing.REVOKED
 
-    async def changed(self, identity: Identity) -> None:
+    def changed(self, identity: Identity) -> "asyncio.Future[None]":
         """As `Access` says."""
         watch = self._watches.get(identity.org)
         if watch is None:
             # Which orgs a gateway serves changes only when it is started anew.
-            await asyncio.get_running_loop().create_future()
-        else:
-            await watch.changed(identity)
+            return asyncio.get_running_loop().create_future()
+        return watch.changed(identity)
 
 
 def _standing(access: SubjectAccess | None, thumbprint: str) -> Standing:

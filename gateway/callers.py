@@ -79,7 +79,7 @@ class Callers:
             raise Refused(401, str(error)) from error
         if self.access.standing(identity) is Standing.REVOKED:
             raise Refused(403, f"{identity.shown} is revoked", identity=identity)
-        if not self._buckets.take((identity.org, identity.shown)):
+        if not self._buckets.take(identity.whose):
             raise Refused(
                 429,
                 f"{identity.shown} sends more than {self.rate.per_second:g} requests a second; "

@@ -4,8 +4,10 @@ The proxy and the routes of the gateway know these types alone. Credentials, enr
 revocation lie behind `Authenticator` and `Access`.
 """
 
+import asyncio
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Literal, Protocol
 
 from contracts.names import BUILD_QUEUE, install_queue
@@ -31,6 +33,11 @@ class Identity:
         return install_queue(self.name) if self.kind == "install" else BUILD_QUEUE
 
     @property
+    def whose(self) -> tuple[str, str]:
+        """What is counted for it is counted under this: org and name, whatever the key."""
+        return self.org, self.shown
+
+    @cached_property
     def shown(self) -> str:
         """How logs and Temporal's UI call it: `install/acme`, `build`."""
         return f"{self.kind}/{self.name}" if self.name else self.kind
@@ -68,9 +75,9 @@ class Access(Protocol):
     def standing(self, identity: Identity) -> Standing:
         """The standing at this moment; it must not wait."""
 
-    async def changed(self, identity: Identity) -> None:
-        """Return as soon as the identity's standing may have changed since the call began.
+    def changed(self, identity: Identity) -> "asyncio.Future[None]":
+        """Done as soon as the identity's standing may have changed since this call.
 
-        Every waiting poll waits here, and is cancelled when the poll ends: a thousand of them
-        must cost next to nothing.
+        Every waiting poll has one, and cancels it when the poll ends: a thousand of them must cost
+        next to nothing.
         """

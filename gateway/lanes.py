@@ -1,8 +1,6 @@
 """How much one identity has under way at a time: the rest of it waits, and nobody else does."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 from gateway.identity import Identity
 from gateway.limits import TooMuch
@@ -30,24 +28,51 @@ class Lanes:
         self._waiting = waiting
         self._lanes: dict[tuple[str, str], _Lane] = {}
 
-    @asynccontextmanager
-    async def lane(self, identity: Identity) -> AsyncIterator[None]:
-        """Wait for a slot, and hold it.
+    def lane(self, identity: Identity) -> "Slot":
+        """Wait for a slot, and hold it, with `async with`.
 
         Raises:
             TooMuch: too many wait already.
         """
-        key = (identity.org, identity.shown)
-        lane = self._lanes.setdefault(key, _Lane(self._at_once))
+        return Slot(self, identity)
+
+    async def enter(self, identity: Identity) -> None:
+        """Wait for a slot, as `lane` does."""
+        lane = self._lanes.setdefault(identity.whose, _Lane(self._at_once))
         if lane.users >= self._at_once + self._waiting:
             raise TooMuch(
                 f"{identity.shown} has {lane.users} {self._what} under way; wait for some of them"
             )
         lane.users += 1
         try:
-            async with lane.slots:
-                yield
-        finally:
-            lane.users -= 1
-            if not lane.users:
-                del self._lanes[key]
+            await lane.slots.acquire()
+        except BaseException:
+            self._left(identity, lane)
+            raise
+
+    def leave(self, identity: Identity) -> None:
+        """Give the slot back."""
+        lane = self._lanes[identity.whose]
+        lane.slots.release()
+        self._left(identity, lane)
+
+    def _left(self, identity: Identity, lane: _Lane) -> None:
+        lane.users -= 1
+        if not lane.users:
+            del self._lanes[identity.whose]
+
+
+class Slot:
+    """One slot of a lane, for as long as it is entered."""
+
+    __slots__ = ("_identity", "_lanes")
+
+    def __init__(self, lanes: Lanes, identity: Identity) -> None:
+        self._lanes = lanes
+        self._identity = identity
+
+    async def __aenter__(self) -> None:
+        await self._lanes.enter(self._identity)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lanes.leave(self._identity)

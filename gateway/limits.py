@@ -131,7 +131,7 @@ class Allowances:
         Raises:
             TooMuch: there were too many in the last seconds.
         """
-        if not self._calls.take((identity.org, identity.shown)):
+        if not self._calls.take(identity.whose):
             raise TooMuch(
                 f"{identity.shown} makes more than {self._limits.calls_per_second:g} calls a "
                 "second (the gateway's limits.calls_per_second); slow down"
@@ -143,7 +143,7 @@ class Allowances:
         Raises:
             TooMuch: there were too many in the last seconds.
         """
-        if not self._bytes.take((identity.org, identity.shown), size):
+        if not self._bytes.take(identity.whose, size):
             raise TooMuch(
                 f"{identity.shown} sends more than {self._limits.bytes_per_second:g} bytes a "
                 "second (the gateway's limits.bytes_per_second); slow down"
@@ -155,7 +155,7 @@ class Allowances:
         Raises:
             TooMuch: it has named too many others.
         """
-        whose = (identity.org, identity.shown)
+        whose = identity.whose
         named = self._named.setdefault(whose, OrderedDict())
         self._named.move_to_end(whose)
         if len(self._named) > _IDENTITIES:
@@ -177,7 +177,7 @@ class Allowances:
         Raises:
             TooMuch: too many wait already.
         """
-        key = (identity.org, identity.shown)
+        key = identity.whose
         if self._polls[key] >= self._limits.polls:
             raise TooMuch(
                 f"{identity.shown} has {self._limits.polls} polls waiting (the gateway's "

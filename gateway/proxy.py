@@ -172,19 +172,19 @@ class Proxy(grpc.GenericRpcHandler):
         )
         await context.abort(denied.status, denied.reason)
 
-    async def _answer(  # noqa: PLR0913, PLR0917 - what is known of the call, and gRPC's own two
+    async def _answer(
         self,
         method: str,
         call: Call,
         identity: Identity,
         metadata: Metadata,
-        sent: AsyncIterator[bytes],
+        _: AsyncIterator[bytes],
         context: _Context,
     ) -> bytes:
         self._peers.prove(port_of(context.peer()))
         try:
             async with self._bodies.lane(identity):
-                body = _bound(call, identity, await self._received(sent, identity))
+                body = _bound(call, identity, await self._received(context, identity))
                 seconds = min(context.time_remaining() or call.longest, call.longest)
                 self._audit.allowed(call.name)
                 if not call.waits:
@@ -206,15 +206,15 @@ class Proxy(grpc.GenericRpcHandler):
         except aio.AioRpcError as error:
             await self._pass_on(call, error, context)
 
-    async def _received(self, sent: AsyncIterator[bytes], identity: Identity) -> bytes:
+    async def _received(self, context: _Context, identity: Identity) -> bytes:
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                request = await anext(sent)
+                request = await context.read()
         except TimeoutError as error:
             late = f"the message took over {BODY_SECONDS:g} s to arrive"
             raise _Denied(_Status.UNAVAILABLE, late) from error
-        except StopAsyncIteration as error:
-            raise _Denied(_Status.INVALID_ARGUMENT, "there is no message in the call") from error
+        if not isinstance(request, bytes):
+            raise _Denied(_Status.INVALID_ARGUMENT, "there is no message in the call")
         self._allowances.body(identity, len(request))
         return request
 
@@ -227,10 +227,9 @@ class Proxy(grpc.GenericRpcHandler):
         waiting: aio.UnaryUnaryCall[bytes, bytes] | None = None
         try:
             while True:
-                changing = asyncio.ensure_future(self._access.changed(identity))
+                # Before the standing is looked at: no change falls in between.
+                changing = self._access.changed(identity)
                 try:
-                    # The watch has begun once this returns: no change falls in between.
-                    await asyncio.sleep(0)
                     standing = self._access.standing(identity)
                     if standing is Standing.REVOKED:
                         raise _revoked(identity)
@@ -281,8 +280,6 @@ class Proxy(grpc.GenericRpcHandler):
             self._held.discard(wake)
             if timer is not None:
                 timer.cancel()
-        if changing.done():
-            changing.result()
 
     async def _pass_on(self, call: Call, error: aio.AioRpcError, context: _Context) -> NoReturn:
         """Answer as Temporal did, but for what concerns the gateway and not the worker."""

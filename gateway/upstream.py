@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import grpc
 from grpc import aio
 
+from gateway.bodies import MESSAGE_BYTES
+
 Metadata = Sequence[tuple[str, str | bytes]]
 
 _OPTIONS = [
@@ -20,6 +22,9 @@ _OPTIONS = [
     # Channels with equal options would share one connection.
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_retries", 0),
+    # Without probing for the window, which is a ping for every task; it holds Temporal's largest.
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.http2.lookahead_bytes", MESSAGE_BYTES),
 ]
 
 
@@ -65,7 +70,7 @@ class Upstream:
         if sending is None:
             channel = self._polls if waits else self._calls
             sending = self._methods[method] = channel.unary_unary(method)
-        return sending(body, timeout=seconds, metadata=(*metadata, *self._own))
+        return sending(body, timeout=seconds, metadata=aio.Metadata(*metadata, *self._own))
 
     async def close(self) -> None:
         """Close the channels; what is under way is cancelled."""

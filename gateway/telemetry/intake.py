@@ -114,7 +114,7 @@ class Intake:
 
     @contextmanager
     def _room(self, identity: Identity) -> Iterator[None]:
-        key = (identity.org, identity.shown)
+        key = identity.whose
         if self._busy[key] >= self._limits.requests_each:
             raise Refused(
                 429,

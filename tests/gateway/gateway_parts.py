@@ -66,31 +66,28 @@ class Standings:
     def __init__(self) -> None:
         self._standings: dict[tuple[str, str], Standing] = {}
         self._watching: dict[tuple[str, str], set[asyncio.Future[None]]] = defaultdict(set)
-        self._watched = asyncio.Condition()
+        self._watched = asyncio.Event()
 
     def standing(self, identity: Identity) -> Standing:
         return self._standings.get((identity.org, identity.shown), Standing.ALLOWED)
 
-    async def changed(self, identity: Identity) -> None:
+    def changed(self, identity: Identity) -> "asyncio.Future[None]":
         watching = self._watching[identity.org, identity.shown]
         change: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         watching.add(change)
-        try:
-            async with self._watched:
-                self._watched.notify_all()
-            await change
-        finally:
-            watching.discard(change)
+        change.add_done_callback(watching.discard)
+        self._watched.set()
+        return change
 
     async def watched(self, identity: Identity, polls: int = 1) -> None:
         """Wait until so many polls of an identity wait."""
-        watching = self._watching[identity.org, identity.shown]
-        async with self._watched:
-            await self._watched.wait_for(lambda: len(watching) >= polls)
+        while len(self._watching[identity.org, identity.shown]) < polls:
+            self._watched.clear()
+            await self._watched.wait()
 
     def set(self, identity: Identity, standing: Standing) -> None:
         self._standings[identity.org, identity.shown] = standing
-        for change in list(self._watching[identity.org, identity.shown]):
+        for change in self._watching.pop((identity.org, identity.shown), set()):
             if not change.done():
                 change.set_result(None)
 

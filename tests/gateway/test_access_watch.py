@@ -92,8 +92,8 @@ async def test_revoking_wakes_what_waits(
     await org.enrol(subject, worker)
     await until(watch, subject, worker, Standing.ALLOWED)
     who = identity(subject, worker)
-    waiting = [asyncio.create_task(watch.changed(who)) for _ in range(1000)]
-    bystander = asyncio.create_task(watch.changed(identity("install/bystander", worker)))
+    waiting = [watch.changed(who) for _ in range(1000)]
+    bystander = watch.changed(identity("install/bystander", worker))
     await asyncio.sleep(0)
     await org.tell("revoke", subject, by="ann", reason="left")
     await soon(asyncio.gather(*waiting))
