@@ -6,6 +6,9 @@ FOLDER is an authority's, or `-` for none; each NAME is an install, and its cred
 its port when it is up.
 """
 
+# First of all: gRPC reads environment variables as it is imported, which this one sets.
+from workers.gateway import keep_what_is_there, run_loop  # isort: split
+
 import asyncio
 import contextlib
 import os
@@ -28,11 +31,12 @@ async def main(temporal: str, port: str, folder: str, *names: str) -> None:
     leaving = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, leaving.set)
     async with site.gateway(int(port)) as gateway:
+        keep_what_is_there()
         print(gateway.port, flush=True)
         await leaving.wait()
 
 
 if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(main(*sys.argv[1:]))
+        run_loop(main(*sys.argv[1:]))
     os._exit(0)
