@@ -52,4 +52,4 @@ class ReleaseGraph(Message):
 READ = Activity(
     "release.read", ReadRelease, ReleaseGraph, timedelta(seconds=30), retry=FEW, heartbeat=None
 )
-"""A local activity of the control worker: it saves a deploy the round trip through a task queue."""
+"""An activity of the control worker, which somebody waits for."""

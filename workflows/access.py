@@ -22,7 +22,7 @@ from contracts.access import (
     VerifyEnrolment,
 )
 from contracts.errors import CredentialsRefused, NotThere
-from workflows.calls import call_local
+from workflows.calls import call_control, without_local_activities
 from workflows.identity import require_id
 
 
@@ -36,10 +36,12 @@ class Access:
         self._subjects: dict[str, SubjectAccess] = {}
         self._used: dict[str, UsedToken] = {}
         self._ready = False
+        self._local = False
 
     @workflow.run
     async def run(self, input: AccessInput) -> None:
         """Serve until somebody ends it; then nobody passes any more."""
+        self._local = not without_local_activities()
         require_id("access", input.org, "")
         carried = input.carried or CarriedAccess()
         self._org = input.org
@@ -64,8 +66,11 @@ class Access:
         verify = VerifyEnrolment(
             org=self._org, request=request, cloud=self._of(request.subject).cloud
         )
-        verified = await call_local(
-            access.VERIFY_ENROLMENT, verify, summary=f"enrol {request.subject}"
+        verified = await call_control(
+            access.VERIFY_ENROLMENT,
+            verify,
+            local=self._local,
+            summary=f"enrol {request.subject}",
         )
         # Whatever was decided while the proof was looked at counts.
         self._refuse_revoked(request.subject, verified.enrolled.thumbprint)

@@ -40,7 +40,13 @@ from contracts.names import CONTROL_QUEUE, Digest, Name, install_queue
 from contracts.provisions import DeprovisionInput, ProvisionInput
 from contracts.releases import DeclaredInput, ReadRelease
 from contracts.stacks import RenderStack, Stack
-from workflows.calls import call, call_local, failing_as_its_activity, in_words
+from workflows.calls import (
+    call,
+    call_control,
+    failing_as_its_activity,
+    in_words,
+    without_local_activities,
+)
 from workflows.declared_inputs import merged, refuse_size, refuse_values
 from workflows.identity import require_id, show, showing_its_end
 from workflows.standing import Standing
@@ -70,10 +76,12 @@ class Install:
         self._stack: Stack | None = None
         self._worker: ConnectedWorker | None = None
         self._ready = False
+        self._local = False
 
     @workflow.run
     async def run(self, input: InstallInput) -> None:
         """Serve the install until somebody ends it."""
+        self._local = not without_local_activities()
         require_id("install", input.install, "")
         carried = input.carried or CarriedInstall()
         turns = self._restore(input, carried)
@@ -118,9 +126,10 @@ class Install:
         for run in left.runs:
             self._releases.tell(run.release)
         if input.release is not None:
-            graph = await call_local(
+            graph = await call_control(
                 releases.READ,
                 ReadRelease(app=input.app, release=input.release),
+                local=self._local,
                 retry=UNTIL_DONE,
                 summary="read the declared inputs",
             )
@@ -220,9 +229,10 @@ class Install:
         if self._input is None:
             raise AssertionError("run sets the input first")
         try:
-            graph = await call_local(
+            graph = await call_control(
                 releases.READ,
                 ReadRelease(app=self._input.app, release=release),
+                local=self._local,
                 summary="read the declared inputs",
             )
         except FailureError as error:

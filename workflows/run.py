@@ -32,7 +32,12 @@ from contracts.installs import RunTurn
 from contracts.names import Digest, Name, install_queue
 from contracts.releases import ReadRelease
 from workflows.approvals import Approvals
-from workflows.calls import call, call_local, failing_as_its_activity
+from workflows.calls import (
+    call,
+    call_control,
+    failing_as_its_activity,
+    without_local_activities,
+)
 from workflows.component import SETTLED, ComponentRun, DeployState
 from workflows.identity import show, show_at_first, showing_its_end
 from workflows.triggered import TriggeredActions, set_schedules
@@ -106,9 +111,10 @@ class InstallRun:
         """
         show_at_first(app=grant.app, install=self._install, release=release, status=self.working)
         if grant.read != release:
-            await call_local(
+            await call_control(
                 releases.READ,
                 ReadRelease(app=grant.app, release=release),
+                local=not without_local_activities(),
                 summary="read the release's graph",
             )
         return await call(

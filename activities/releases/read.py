@@ -17,7 +17,7 @@ _GRAPHS_KEPT = 128
 
 
 class ReleaseActivities:
-    """Reads releases for workflows; made to be run as a local activity."""
+    """Reads releases for workflows, quickly: what was read once is remembered."""
 
     def __init__(self, registry: Registry) -> None:
         """Read from `registry`, whose repositories tell whose release is whose."""

@@ -16,7 +16,7 @@ from wire.arguments import ArgumentCount
 from wire.conversion import data_converter
 from workers.control import SANDBOX, WORKFLOWS
 
-RECORDED = Path(__file__).resolve().parents[1] / "workflows" / "histories" / "2"
+RECORDED = Path(__file__).resolve().parents[1] / "workflows" / "histories" / "3"
 """Raise the number when workflows change: what was recorded before is kept, and must replay."""
 
 LONG = Component("long", resources=2, seconds=4)

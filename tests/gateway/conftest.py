@@ -1,20 +1,13 @@
 """One Temporal server, and one authority, for all tests of the gateway that need them."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-import uvloop
 from temporalio.client import Client
 
 from tests.gateway.authority import Authority, make_authority
 from tests.gateway.gateway_parts import Credentials, Site, temporal
-
-
-def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """The event loop that the gateway's process has."""
-    return {"uvloop": uvloop.new_event_loop}
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -42,6 +42,15 @@ def test_every_kind_is_recorded() -> None:
     assert {path.name.removesuffix(".json.gz") for path in newest.iterdir()} == KINDS
 
 
+def test_no_local_activity_is_run_any_more() -> None:
+    """See workflows.calls.call_control: with updates beside them their histories do not replay."""
+    newest = max(HISTORIES.iterdir(), key=lambda folder: int(folder.name))
+    for path in newest.iterdir():
+        events = json.loads(gzip.decompress(path.read_bytes()))["history"]["events"]
+        markers = [event.get("markerRecordedEventAttributes", {}) for event in events]
+        assert "core_local_activity" not in [one.get("markerName") for one in markers], path.name
+
+
 @pytest.mark.parametrize("path", RECORDED, ids=_name)
 async def test_a_recorded_history_replays(path: Path) -> None:
     recorded = json.loads(gzip.decompress(path.read_bytes()))

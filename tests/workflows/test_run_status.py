@@ -46,7 +46,7 @@ async def statuses(run: Handle) -> list[str]:
         started = event.workflow_execution_started_event_attributes.search_attributes
         changed = event.upsert_workflow_search_attributes_event_attributes.search_attributes
         fields = started.indexed_fields or changed.indexed_fields
-        if fields:
+        if set(fields) - {"TemporalChangeVersion"}:
             told: dict[str, Any] = {
                 name: payload.data.decode().strip('"') for name, payload in fields.items()
             }
