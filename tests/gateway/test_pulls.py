@@ -237,7 +237,8 @@ def test_a_registry_that_is_away_or_damaged_is_told_as_such(layout: Layout) -> N
 
 def test_too_many_requests_wait_and_then_are_refused(layout: Layout) -> None:
     made = make_release(layout, b"mine")
-    site = PullSite(EmbeddedRegistry(layout), PullLimits(at_once=1, waiting=0), Rate(0.001, 3))
+    # An answer may be read before its place is free again, so the next one must be able to wait.
+    site = PullSite(EmbeddedRegistry(layout), PullLimits(at_once=1, waiting=4), Rate(0.001, 3))
     site.installs.told = {"acme": [made.index]}
     with site.serving() as address, pulling(address, "acme") as client:
         answers = [client.get(paths(made)[0]) for _ in range(4)]
