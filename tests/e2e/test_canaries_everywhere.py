@@ -114,6 +114,7 @@ resource "terraform_data" "says" {
 """
     + in_shell("GIVEN", "PEM", "MADE").replace("%{", "%%{")
     + """
+      sleep 1  # so that whoever looks at processes now and then sees this one
       echo "it failed with ${var.given}" >&2; exit 3
     SCRIPT
   }
