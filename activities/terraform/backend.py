@@ -15,6 +15,8 @@ from store.interface import Store
 from store.s3_place import S3Place
 
 _OVERRIDE = "exclave_backend_override.tf.json"
+_RECORD = Path(".terraform", "terraform.tfstate")
+"""Where `init` notes which backend it took."""
 
 _IDENTITY = (
     "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
@@ -106,13 +108,24 @@ class Backend:
 
     def is_used_in(self, folder: Path) -> str | None:
         """None if `init` took this backend; otherwise the kind that it took."""
-        record = folder / ".terraform" / "terraform.tfstate"
+        record = folder / _RECORD
         used = json.loads(record.read_bytes()).get("backend", {}) if record.exists() else {}
         config = used.get("config") or {}
         same = used.get("type") == self.kind and all(
             _holds(config.get(name), value) for name, value in self.config.items()
         )
         return None if same else str(used.get("type"))
+
+
+def drop_torn_record(folder: Path) -> None:
+    """Remove the note of a backend that an `init` was killed while writing: the next one, which
+    makes it anew, would stop at it."""
+    record = folder / _RECORD
+    if record.exists():
+        try:
+            json.loads(record.read_bytes())
+        except ValueError:
+            record.unlink()
 
 
 def backend_secrets(store: Store) -> list[object]:

@@ -11,7 +11,7 @@ from activities.once import Say
 from activities.operations.operation import Operation, ToolEnd, ToolRun
 from activities.releases.unpacked import ERRORED_STATE
 from activities.terraform import commands
-from activities.terraform.backend import backend_secrets
+from activities.terraform.backend import backend_secrets, drop_torn_record
 from activities.terraform.changes import Changes, read_changes
 from activities.terraform.locking import StateLocks
 from activities.terraform.secrets import KnownSecrets
@@ -237,6 +237,7 @@ async def initialise(job: Job) -> None:
         ExclaveError: as `why_it_ended` types it.
     """
     await job.require_whole_state()
+    await asyncio.to_thread(drop_torn_record, job.space.folder)
     job.say(f"{job.tool.name} init")
     run = commands.tool_run([commands.initialise(job.tool)], job.space)
     end = await job.operation.run(INITIALISING, run)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.terraform.backend import Backend
+from activities.terraform.backend import Backend, drop_torn_record
 from activities.terraform.tool import TerraformTool
 from contracts.errors import ToolMissing
 from store.folder import FolderStore
@@ -85,3 +85,15 @@ def test_a_tool_that_cannot_lock_is_refused(tmp_path: Path) -> None:
         backend().require(old)
     backend().require(TerraformTool(Path("/t"), "tofu", "1.10.0-beta1", "linux_amd64"))
     Backend.of(FolderStore(tmp_path), "net").require(old)
+
+
+@pytest.mark.parametrize(("written", "stays"), [("", False), ('{"back', False), ("{}", True)])
+def test_a_note_that_an_init_was_killed_at_is_dropped(
+    tmp_path: Path, written: str, stays: bool
+) -> None:
+    drop_torn_record(tmp_path)
+    record = tmp_path / ".terraform" / "terraform.tfstate"
+    record.parent.mkdir()
+    record.write_text(written)
+    drop_torn_record(tmp_path)
+    assert record.exists() is stays
