@@ -25,7 +25,7 @@ from bench.report import Figure, Report, as_json
 from bench.running import exit_status, parser_of
 
 CHECK_GOAL_SECONDS = 1.0
-AGAINST_PARSING_GOAL = 30.0
+AGAINST_PARSING_GOAL = 20.0
 RENDERS = 10_000
 RENDER_GOAL_SECONDS = 1.0
 MEMORY_GOAL_BYTES = 100 * 1024 * 1024

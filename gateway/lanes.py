@@ -46,7 +46,7 @@ class Lanes:
         lane.users += 1
         try:
             await lane.slots.acquire()
-        except BaseException:
+        except asyncio.CancelledError:
             self._left(identity, lane)
             raise
 
