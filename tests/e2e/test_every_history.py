@@ -1,23 +1,15 @@
 """Histories of every workflow type and of every kind of end are replayed against the code."""
 
-import gzip
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from temporalio.client import Client, WorkflowHistory
-from temporalio.worker import Replayer
+from temporalio.client import Client
 
 from tests.e2e.apps_for_tests import Component
 from tests.e2e.install_site import Site
 from tests.e2e.plane import Plane, until
-from wire.arguments import ArgumentCount
+from tests.workflow_histories import history_of, record, replay
 from wire.conversion import data_converter
-from workers.control import SANDBOX, WORKFLOWS
-
-RECORDED = Path(__file__).resolve().parents[1] / "workflows" / "histories" / "3"
-"""Raise the number when workflows change: what was recorded before is kept, and must replay."""
 
 LONG = Component("long", resources=2, seconds=4)
 ACTIONS = {
@@ -37,17 +29,11 @@ async def test_every_kind_of_history_replays(site: Site, request: pytest.Fixture
     client = await Client.connect(
         site.plane.address, namespace=site.plane.namespace, data_converter=data_converter
     )
-    replayer = Replayer(
-        workflows=WORKFLOWS,
-        workflow_runner=SANDBOX,
-        data_converter=data_converter,
-        interceptors=[ArgumentCount()],
-    )
     for name, (workflow_id, run_id) in runs.items():
-        history = await client.get_workflow_handle(workflow_id, run_id=run_id).fetch_history()
-        await replayer.replay_workflow(history)
+        history = await history_of(client.get_workflow_handle(workflow_id, run_id=run_id))
+        await replay(history)
         if request.config.getoption("--record-histories"):
-            _record(name, history)
+            record(name, history)
 
 
 def _make_runs(site: Site) -> dict[str, tuple[str, str | None]]:
@@ -221,17 +207,3 @@ def _wait_for_another_run(site: Site, first: str | None) -> None:
         return _current_run(site.plane, f"install/{site.install}") != first
 
     until(continued, "the Install to continue as new")
-
-
-def _record(name: str, history: WorkflowHistory) -> None:
-    RECORDED.mkdir(exist_ok=True, parents=True)
-    told = _without_stacks(history.to_json_dict())
-    content = json.dumps({"id": history.workflow_id, "history": told})
-    (RECORDED / f"{name}.json.gz").write_bytes(gzip.compress(content.encode(), mtime=0))
-
-
-def _without_stacks(value: object) -> object:
-    """Stack traces name the folders of the machine that recorded them, and replay needs none."""
-    if isinstance(value, dict):
-        return {k: _without_stacks(item) for k, item in value.items() if k != "stackTrace"}
-    return [_without_stacks(item) for item in value] if isinstance(value, list) else value

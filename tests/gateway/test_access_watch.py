@@ -1,29 +1,20 @@
 """Who may pass, against a real Temporal server: enrolled, revoked, paused, and told at once."""
 
 import asyncio
-import gzip
-import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from temporalio.client import Client, WorkflowHistory
-from temporalio.worker import Replayer
-from temporalio.workflow import NondeterminismError
+from temporalio.client import Client
 
 from contracts.access import KEYS_PER_SUBJECT
 from gateway.access import AccessWatch
 from gateway.identity import Standing
 from tests.gateway.enrolment_site import Clock, Org, controlled, identity, soon, temporal, watching
-from wire.arguments import ArgumentCount
-from wire.conversion import data_converter
+from tests.workflow_histories import history_of, record, replay
 from wire.enrolment_token import EnrolmentToken
 from wire.sealing import unseal
 from wire.worker_identity import WorkerIdentity
-from workers.control import SANDBOX, WORKFLOWS
-
-HISTORIES = Path(__file__).parents[1] / "workflows" / "histories"
 
 pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="module")]
 
@@ -277,33 +268,8 @@ async def test_what_it_did_replays(org: Org, request: pytest.FixtureRequest) -> 
     await continued(org)
     described = await org.entity.describe()
     first = described.raw_description.workflow_execution_info.first_run_id
-    replayer = Replayer(
-        workflows=WORKFLOWS,
-        workflow_runner=SANDBOX,
-        data_converter=data_converter,
-        interceptors=[ArgumentCount()],
-    )
     for kind, run in {"access-first-run": first, "access-continued": described.run_id}.items():
-        handle = org.client.get_workflow_handle(org.entity.id, run_id=run)
-        history = await handle.fetch_history()
-        try:
-            await replayer.replay_workflow(history)
-        except NondeterminismError as error:
-            error.add_note("\n".join(str(event) for event in history.events[-12:]))
-            raise
+        history = await soon(history_of(org.client.get_workflow_handle(org.entity.id, run_id=run)))
+        await soon(replay(history))
         if request.config.getoption("--record-histories"):
-            newest = max(HISTORIES.iterdir(), key=lambda folder: int(folder.name))
-            content = json.dumps({"id": history.workflow_id, "history": _bare(history)})
-            packed = gzip.compress(content.encode(), mtime=0)
-            (newest / f"{kind}.json.gz").write_bytes(packed)
-
-
-def _bare(history: WorkflowHistory) -> object:
-    """Stack traces name the folders of the machine that recorded them, and replay needs none."""
-
-    def without(value: object) -> object:
-        if isinstance(value, dict):
-            return {k: without(item) for k, item in value.items() if k != "stackTrace"}
-        return [without(item) for item in value] if isinstance(value, list) else value
-
-    return without(history.to_json_dict())
+            record(kind, history)

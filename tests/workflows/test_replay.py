@@ -5,20 +5,13 @@ it behind `workflow.patched`. New histories are recorded by
 `pytest tests/e2e/test_every_history.py tests/gateway/test_access_watch.py --record-histories`.
 """
 
-import gzip
-import json
 from pathlib import Path
 
 import pytest
-from temporalio.client import WorkflowHistory
-from temporalio.worker import Replayer
 
-from wire.arguments import ArgumentCount
-from wire.conversion import data_converter
-from workers.control import SANDBOX, WORKFLOWS
+from tests.workflow_histories import GENERATIONS, RECORDED, read, replay
 
-HISTORIES = Path(__file__).parent / "histories"
-RECORDED = sorted(HISTORIES.glob("*/*.json.gz"))
+ALL = sorted(GENERATIONS.glob("*/*.json.gz"))
 """By the generation that recorded them: what is open while a newer one is rolled out."""
 
 KINDS = {
@@ -38,26 +31,20 @@ def _name(path: Path) -> str:
 
 
 def test_every_kind_is_recorded() -> None:
-    newest = max(HISTORIES.iterdir(), key=lambda folder: int(folder.name))
-    assert {path.name.removesuffix(".json.gz") for path in newest.iterdir()} == KINDS
+    assert {path.name.removesuffix(".json.gz") for path in RECORDED.iterdir()} == KINDS
+
+
+def test_the_newest_generation_is_the_one_that_is_recorded() -> None:
+    assert max(GENERATIONS.iterdir(), key=lambda folder: int(folder.name)) == RECORDED
 
 
 def test_no_local_activity_is_run_any_more() -> None:
     """See workflows.calls.call_control: with updates beside them their histories do not replay."""
-    newest = max(HISTORIES.iterdir(), key=lambda folder: int(folder.name))
-    for path in newest.iterdir():
-        events = json.loads(gzip.decompress(path.read_bytes()))["history"]["events"]
-        markers = [event.get("markerRecordedEventAttributes", {}) for event in events]
-        assert "core_local_activity" not in [one.get("markerName") for one in markers], path.name
+    for path in RECORDED.iterdir():
+        markers = [event.marker_recorded_event_attributes for event in read(path).events]
+        assert "core_local_activity" not in [one.marker_name for one in markers], path.name
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=_name)
+@pytest.mark.parametrize("path", ALL, ids=_name)
 async def test_a_recorded_history_replays(path: Path) -> None:
-    recorded = json.loads(gzip.decompress(path.read_bytes()))
-    replayer = Replayer(
-        workflows=WORKFLOWS,
-        workflow_runner=SANDBOX,
-        data_converter=data_converter,
-        interceptors=[ArgumentCount()],
-    )
-    await replayer.replay_workflow(WorkflowHistory.from_json(recorded["id"], recorded["history"]))
+    await replay(read(path))
