@@ -36,6 +36,7 @@ from exclave.refusals import (
     of_activity,
     of_message,
 )
+from exclave.updates import sent_until_taken
 from wire.connection import TemporalAddress, connect_once
 from wire.key_files import KeyFileError
 from wire.key_settings import MASTER_VARIABLE, master_keys
@@ -175,11 +176,14 @@ class Plane:
             Refused: the update is refused.
             Away: no control worker took it, or what it needs does not answer.
         """
-        handle = self.run(workflow_id)
-        call: Awaitable[T] = handle.execute_update(
-            update, _sent(argument), result_type=result, rpc_timeout=ANSWER
-        )
-        return await self._answered(call, workflow_id, sent=True)
+        handle, update_id = self.run(workflow_id), str(uuid4())
+
+        def send() -> Awaitable[T]:
+            return handle.execute_update(
+                update, _sent(argument), id=update_id, result_type=result, rpc_timeout=ANSWER
+            )
+
+        return await self._answered(sent_until_taken(send), workflow_id, sent=True)
 
     async def do(self, activity: Activity[I, O], input: I, *, queue: str, whose: str) -> O:
         """Have a worker do an activity by itself, without a workflow.

@@ -19,6 +19,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from contracts.errors import Unreachable
 from contracts.names import CONTROL_QUEUE
 from exclave.exits import Away, Refused
+from exclave.updates import was_put_back
 from wire.connection import TemporalAddress
 
 ANSWER = timedelta(seconds=10)
@@ -90,13 +91,20 @@ class Refusals:
         return NoSuchRun(workflow_id, await self._why_not_there(workflow_id))
 
     async def _of_precondition(self, error: RPCError, workflow_id: str) -> Refused | Away:
-        """Of a query that could be asked of nobody: no worker polls, or the run never began."""
+        """Of a query that could be asked of nobody: no worker polls, or the run never began; and of
+        an update that was put back whenever it was sent.
+        """
         polled = await last_poll(self._client, CONTROL_QUEUE, WORKFLOWS)
         if polled is None:
             return Away(self._no_control_worker())
         if _NO_POLLER in error.message:
             return Away(
                 f"The control workers at {self._where.address} came back just now; ask again."
+            )
+        if was_put_back(error):
+            return Away(
+                f"{workflow_id} takes no update now: its workflow tasks fail. Its history in the "
+                "Temporal UI shows why; the log of the control worker, too. Nothing was done."
             )
         return Refused(f"{workflow_id} cannot be asked: {error.message}")
 

@@ -7,6 +7,7 @@ from temporalio import workflow
 
 from contracts.deploys import Approval, WaitingPlan
 from contracts.errors import BadInput
+from workflows.calls import end_if_cancelled
 
 
 @dataclass
@@ -30,7 +31,11 @@ class Approvals:
 
         Returns:
             Whether it was approved, and the words that came with it.
+
+        Raises:
+            asyncio.CancelledError: the run was cancelled.
         """
+        end_if_cancelled()
         pending = _Pending(plan, plan_key)
         self._pending[plan.digest] = pending
         self._changed()

@@ -22,15 +22,47 @@ I = TypeVar("I", bound=BaseModel)  # noqa: E741 - as in the declaration
 O = TypeVar("O", bound=BaseModel)  # noqa: E741
 
 
-async def call(activity: Activity[I, O], input: I, *, queue: str, summary: str = "") -> O:
+def end_if_cancelled() -> None:
+    """Asked before a run begins something, or waits for somebody: a cancel may have been lost.
+
+    What ends well just as the cancel comes gives its result, and the cancel is told no more (SDK
+    1.35: activities, children and signals that are waited for alike). The run would go on, and wait
+    for an approval that nobody means to give. Only the reason stays.
+
+    Raises:
+        asyncio.CancelledError: the run was cancelled.
+    """
+    # Asked in this order: a run that nobody cancels has no marker of the patch.
+    if workflow.cancellation_reason() is not None and workflow.patched("a-cancel-is-kept"):
+        raise asyncio.CancelledError
+
+
+async def call(
+    activity: Activity[I, O],
+    input: I,
+    *,
+    queue: str,
+    summary: str = "",
+    although_cancelled: bool = False,
+) -> O:
     """Run an activity on the queue of whoever implements it.
 
     On cancellation it waits until the activity has stopped: the workflow must not say that it ended
     while a tool still works.
 
+    Args:
+        activity: The activity.
+        input: Its input.
+        queue: The queue of whoever implements it.
+        summary: What the Temporal UI shows.
+        although_cancelled: Begin it in a run that was cancelled, too.
+
     Raises:
         ActivityError: with the typed error as its cause.
+        asyncio.CancelledError: the run was cancelled before.
     """
+    if not although_cancelled:
+        end_if_cancelled()
     result: O = await workflow.execute_activity(
         activity.name,
         input,
@@ -72,7 +104,7 @@ async def call_operation(
         asyncio.CancelledError: the run was cancelled, and no tool is left.
     """
     if workflow.cancellation_reason() is not None:
-        # A cancel that arrives beside another event can be lost; the flag is not.
+        # As `end_if_cancelled`, and in runs from before it.
         raise asyncio.CancelledError
     try:
         return await call(activity, input, queue=install_queue(stop.install), summary=summary)
@@ -87,7 +119,9 @@ async def call_operation(
 async def _stop(stop: StopInput) -> None:
     """Ask until it is done; a cancel that is still on its way does not end the wait."""
     queue, summary = install_queue(stop.install), f"stop the tool of {stop.subject}"
-    asked = asyncio.create_task(call(operations.STOP, stop, queue=queue, summary=summary))
+    asked = asyncio.create_task(
+        call(operations.STOP, stop, queue=queue, summary=summary, although_cancelled=True)
+    )
     while not asked.done():
         with suppress(asyncio.CancelledError):
             await workflow.wait([asked])
@@ -98,11 +132,7 @@ async def _stop(stop: StopInput) -> None:
 
 
 def without_local_activities() -> bool:
-    """Whether this run may use `call_control` as it is today; asked where the run begins.
-
-    Only there: asked first in the handler of an update, on a busy machine, the SDK (1.35) left out
-    of one history in six hundred what it needs to replay its own marker.
-    """
+    """Whether this run may use `call_control` as it is today; asked where the run begins."""
     return workflow.patched("no-local-activities")
 
 

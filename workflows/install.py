@@ -43,6 +43,7 @@ from contracts.stacks import RenderStack, Stack
 from workflows.calls import (
     call,
     call_control,
+    end_if_cancelled,
     failing_as_its_activity,
     in_words,
     without_local_activities,
@@ -144,6 +145,7 @@ class Install:
 
     async def _serve(self, turns: TurnQueue) -> None:
         while True:
+            end_if_cancelled()
             await workflow.wait_condition(
                 lambda: (
                     turns.has_work

@@ -35,6 +35,7 @@ from workflows.approvals import Approvals
 from workflows.calls import (
     call,
     call_control,
+    end_if_cancelled,
     failing_as_its_activity,
     without_local_activities,
 )
@@ -157,6 +158,7 @@ class InstallRun:
         state = self._state
         if state is None:
             raise AssertionError("the run has begun")
+        end_if_cancelled()
         self.say("working on its parts")
         runs = [ComponentRun(decision, state).run() for decision in decisions]
         # A failure is an outcome; what is raised here cancels the run, after all have stopped.
@@ -221,7 +223,10 @@ class InstallRun:
         queue, summary = install_queue(self._install), f"the plan of {part_shown(plan.component)}"
         with failing_as_its_activity():
             try:
-                return await call(deploys.VIEW, asked, queue=queue, summary=summary)
+                # The one who asks has no part in the cancel of the run.
+                return await call(
+                    deploys.VIEW, asked, queue=queue, summary=summary, although_cancelled=True
+                )
             except ActivityError as error:
                 if not _was_never_started(error):
                     raise

@@ -13,7 +13,7 @@ from contracts.deploys import TriggeredAction
 from contracts.errors import ActionFailed
 from contracts.names import CONTROL_QUEUE, Digest, Name
 from contracts.schedules import CronAction, SetSchedules
-from workflows.calls import call, typed_cause
+from workflows.calls import call, end_if_cancelled, typed_cause
 from workflows.identity import shown_from_the_start
 
 
@@ -42,6 +42,7 @@ class TriggeredActions:
                 await self._run(one)
 
     async def _run(self, one: TriggeredAction) -> None:
+        end_if_cancelled()
         why = " of ".join(part for part in (one.trigger, one.component) if part)
         try:
             await workflow.execute_child_workflow(

@@ -11,6 +11,7 @@ from contracts.errors import BadInput, NotThere
 from contracts.installs import RunTurn, TurnEnd, TurnRequest
 from contracts.messages import WorkerDescription
 from contracts.names import Digest, install_workflow_id
+from workflows.calls import end_if_cancelled
 
 _ASK_AGAIN = timedelta(seconds=5)
 _ASK_AGAIN_AT_MOST = timedelta(hours=1)
@@ -93,6 +94,7 @@ class RunsTurn:
     async def _granted_in_time(self, install: str) -> Grant:
         patience = _ASK_AGAIN
         while self._grant is None:
+            end_if_cancelled()
             try:
                 await workflow.wait_condition(lambda: self._grant is not None, timeout=patience)
             except TimeoutError:

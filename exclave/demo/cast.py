@@ -34,6 +34,7 @@ from exclave.plane import ANSWER, Plane, is_outage
 from exclave.plans import view_of
 from exclave.screens.progress import TextTelling
 from exclave.screens.terminal import Lines
+from exclave.updates import sent_until_taken
 
 T = TypeVar("T")
 
@@ -118,13 +119,12 @@ class Cast:
         handle = self._plane.run(install_workflow_id(install))
         update_id = str(uuid4())
 
-        async def sent() -> T:
-            told: T = await handle.execute_update(
+        def send() -> Awaitable[T]:
+            return handle.execute_update(
                 update, argument, id=update_id, result_type=result, rpc_timeout=ANSWER
             )
-            return told
 
-        return await _answered(sent)
+        return await _answered(lambda: sent_until_taken(send))
 
     async def run(self, install: str, update: str, argument: BaseModel) -> tuple[str, End]:
         """Start a run by an update, follow it, and approve what it asks for, plan by plan."""

@@ -1,8 +1,10 @@
 """A run that is cancelled ends once the worker has said that its tool is gone, and not before."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
+from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
@@ -10,7 +12,17 @@ from contracts.actions import StepInput
 from contracts.deploys import ApplyInput, PlanInput
 from contracts.errors import NotUnderstood
 from contracts.operations import StopInput
-from tests.workflows.workflow_site import FakeControl, Handle, Site, approve, ended, until
+from tests.workflows.workflow_site import (
+    PATIENCE_SECONDS,
+    RELEASE,
+    FakeControl,
+    Handle,
+    Site,
+    approve,
+    decision,
+    ended,
+    until,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -111,6 +123,56 @@ async def test_an_old_worker_that_cannot_stop_is_not_waited_for(site: Site) -> N
     run = await in_apply(site)
     await run.cancel()
     assert await ended(run) == WorkflowExecutionStatus.CANCELED
+
+
+async def until_cancel_is_told(run: Handle) -> None:
+    """Until the run has asked for the end of the activity that it waits for."""
+    told = EventType.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        async for event in run.fetch_history_events(wait_new_event=True):
+            if event.event_type == told:
+                return
+
+
+@pytest.mark.parametrize(
+    ("during", "never"),
+    [
+        ("provision scope", "plan sandbox"),
+        ("scope", "plan net"),
+        ("plan net", "apply net"),
+        ("apply net", "finish"),
+        ("action scope", "step 0"),
+    ],
+)
+async def test_a_cancel_counts_though_what_it_met_ended_well(
+    site: Site, during: str, never: str
+) -> None:
+    """The SDK gives the result, and tells of the cancel no more."""
+    site.worker.deaf = True
+    gate = site.worker.gate(during)
+    await site.begin()
+    match during:
+        case "provision scope":
+            run = await site.run("provision", {"release": RELEASE})
+        case "action scope":
+            run = await site.run("act", {"action": "health"})
+        case _:
+            run = await site.deploy()
+    if during == "apply net":
+        await approve(run, "net")
+    await site.worker.wait_for(during)
+    await run.cancel()
+    await until_cancel_is_told(run)
+    gate.set()
+    assert await ended(run) == WorkflowExecutionStatus.CANCELED
+    assert never not in site.worker.begun
+    await site.holder(None)
+
+
+async def test_a_cancel_counts_though_nobody_is_left_to_answer_it(site: Site) -> None:
+    """Of three parts in a row, the first one's plan ends well: the others do not wait for it."""
+    site.worker.decisions = [decision("net"), decision("db", "net"), decision("web", "db")]
+    await test_a_cancel_counts_though_what_it_met_ended_well(site, "plan net", "plan db")
 
 
 async def test_where_no_tool_can_be_nobody_is_asked(site: Site) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import pytest
 from pydantic import BaseModel
@@ -58,11 +59,12 @@ from contracts.provisions import DeprovisionFinishInput, DeprovisionScopeInput
 from contracts.releases import DeclaredInput, ReadRelease, ReleaseGraph
 from contracts.schedules import SchedulesSet, SetSchedules, schedule_id
 from contracts.stacks import RenderStack, Stack
+from exclave.updates import sent_until_taken
 
 T = TypeVar("T")
 Handle = WorkflowHandle[Any, Any]
 
-PATIENCE_SECONDS = 10
+PATIENCE_SECONDS = 60
 """Far above what anything here takes."""
 
 WORKER = WorkerDescription(
@@ -155,6 +157,8 @@ class FakeWorker:
         """By `<verb> <component>`: results or errors, the last of which stays."""
         self.gates: dict[str, asyncio.Event] = {}
         """By the same: held until the event is set."""
+        self.deaf = False
+        """Hears of no cancel while it is held: it has ended before it could."""
         self.inputs: list[Any] = []
         self.begun: list[str] = []
         self.ended: list[str] = []
@@ -199,7 +203,8 @@ class FakeWorker:
         waiting = asyncio.ensure_future(self.gates[what].wait())
         try:
             while not waiting.done():
-                activity.heartbeat()
+                if not self.deaf:
+                    activity.heartbeat()
                 await asyncio.wait({waiting}, timeout=0.1)
         finally:
             waiting.cancel()
@@ -336,10 +341,15 @@ class Site:
 
     async def set_inputs(self, values: dict[str, str | None]) -> Inputs | None:
         """The new revision; None where Install has only just started and says so."""
-        try:
-            inputs: Inputs = await self.entity.execute_update(
-                "set_inputs", {"values": values}, result_type=Inputs
+        update_id = str(uuid4())
+
+        def send() -> Awaitable[Inputs]:
+            return self.entity.execute_update(
+                "set_inputs", {"values": values}, id=update_id, result_type=Inputs
             )
+
+        try:
+            inputs = await sent_until_taken(send)
         except WorkflowUpdateFailedError as error:
             assert "again" in str(error.cause), f"says what to do next: {error.cause}"
             return None
