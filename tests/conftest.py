@@ -47,6 +47,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="after how much silence the middlebox forgets a connection; from 45 on it must not "
         "come to that, and the worker is left idle for longer",
     )
+    parser.addoption(
+        "--busy-lives",
+        type=int,
+        default=2,
+        help="how many entities of each kind are asked by many at once, while the machine is busy",
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

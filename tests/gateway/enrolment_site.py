@@ -35,6 +35,7 @@ from gateway.credentials import CredentialKey, GatewayCredentials
 from gateway.enrolment import Enrolment
 from gateway.identity import Identity
 from tests.tls_certificates import Certificate
+from tests.workflow_histories import replay_all
 from wire.arguments import ArgumentCount
 from wire.conversion import data_converter
 from wire.enrolling import ControlKeys, Enrolee, GatewayCalls
@@ -72,6 +73,7 @@ class Org:
     client: Client
     authority: EnrolmentAuthority
     clock: Callable[[], float]
+    name: str = ORG
 
     @property
     def address(self) -> str:
@@ -80,11 +82,11 @@ class Org:
 
     @property
     def entity(self) -> Any:
-        return self.client.get_workflow_handle(access_workflow_id(self.client.namespace))
+        return self.client.get_workflow_handle(access_workflow_id(self.name))
 
-    def token(self, subject: str, *, seconds: int = 3600, org: str = ORG) -> EnrolmentToken:
+    def token(self, subject: str, *, seconds: int = 3600, org: str = "") -> EnrolmentToken:
         expires = int(self.clock()) + seconds
-        return self.authority.mint(TokenId.fresh(org, subject, expires))
+        return self.authority.mint(TokenId.fresh(org or self.name, subject, expires))
 
     def request(
         self, subject: str, worker: WorkerIdentity, token: EnrolmentToken | None = None
@@ -139,8 +141,8 @@ class Org:
     async def begin(self) -> None:
         await self.client.start_workflow(
             "Access",
-            {"org": self.client.namespace},
-            id=access_workflow_id(self.client.namespace),
+            {"org": self.name},
+            id=access_workflow_id(self.name),
             task_queue=CONTROL_QUEUE,
         )
 
@@ -149,6 +151,7 @@ class Org:
 async def temporal(
     settings: dict[str, str] | None = None, *, attributes: Sequence[str] = ()
 ) -> AsyncIterator[Client]:
+    """A server of its own; all runs on it must replay in the end."""
     async with await WorkflowEnvironment.start_local(
         namespace=ORG,
         data_converter=data_converter,
@@ -169,6 +172,7 @@ async def temporal(
         ],
     ) as environment:
         yield environment.client
+        await replay_all(environment.client)
 
 
 @asynccontextmanager

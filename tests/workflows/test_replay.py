@@ -8,6 +8,7 @@ it behind `workflow.patched`. New histories are recorded by
 from pathlib import Path
 
 import pytest
+from temporalio.workflow import NondeterminismError
 
 from tests.workflow_histories import GENERATIONS, RECORDED, read, replay
 
@@ -48,3 +49,13 @@ def test_no_local_activity_is_run_any_more() -> None:
 @pytest.mark.parametrize("path", ALL, ids=_name)
 async def test_a_recorded_history_replays(path: Path) -> None:
     await replay(read(path))
+
+
+async def test_a_history_of_other_decisions_does_not_replay() -> None:
+    history = read(RECORDED / "action-good.json.gz")
+    scheduled = [event.activity_task_scheduled_event_attributes for event in history.events]
+    for attributes in scheduled:
+        if attributes.activity_type.name:
+            attributes.activity_type.name = "another"
+    with pytest.raises(NondeterminismError):
+        await replay(history)

@@ -17,6 +17,7 @@ from activities.boundary import Boundary
 from activities.installs.runs import InstallRuns
 from contracts.names import CONTROL_QUEUE, SEARCH_ATTRIBUTES
 from stacks.enrolment import BuildEnrolment
+from tests.workflow_histories import replay_all
 from tests.workflows.workflow_site import FakeControl
 from wire.arguments import ArgumentCount
 from wire.conversion import data_converter
@@ -85,9 +86,11 @@ async def controlling(client: Client, releases: FakeControl) -> AsyncIterator[No
 async def control_plane(
     releases: FakeControl, settings: Mapping[str, str] | None = None
 ) -> AsyncIterator[Client]:
-    """Both of them, and nothing of them afterwards."""
-    async with temporal(settings) as client, controlling(client, releases):
-        yield client
+    """Both of them, and nothing of them afterwards. All that ran there must replay."""
+    async with temporal(settings) as client:
+        async with controlling(client, releases):
+            yield client
+        await replay_all(client)
     _collect_dropped_runs()
 
 
