@@ -12,6 +12,7 @@ from contracts.actions import StepInput
 from contracts.deploys import ApplyInput, PlanInput
 from contracts.errors import NotUnderstood
 from contracts.operations import StopInput
+from tests.workflow_histories import history_of, record
 from tests.workflows.workflow_site import (
     PATIENCE_SECONDS,
     RELEASE,
@@ -145,9 +146,12 @@ async def until_cancel_is_told(run: Handle) -> None:
     ],
 )
 async def test_a_cancel_counts_though_what_it_met_ended_well(
-    site: Site, during: str, never: str
+    site: Site, during: str, never: str, request: pytest.FixtureRequest
 ) -> None:
-    """The SDK gives the result, and tells of the cancel no more."""
+    """The SDK gives the result, and tells of the cancel no more.
+
+    With --record-histories one is kept, for the fast replay tests.
+    """
     site.worker.deaf = True
     gate = site.worker.gate(during)
     await site.begin()
@@ -167,12 +171,16 @@ async def test_a_cancel_counts_though_what_it_met_ended_well(
     assert await ended(run) == WorkflowExecutionStatus.CANCELED
     assert never not in site.worker.begun
     await site.holder(None)
+    if during == "scope" and request.config.getoption("--record-histories"):
+        record("deploy-cancel-kept", await history_of(run))
 
 
-async def test_a_cancel_counts_though_nobody_is_left_to_answer_it(site: Site) -> None:
+async def test_a_cancel_counts_though_nobody_is_left_to_answer_it(
+    site: Site, request: pytest.FixtureRequest
+) -> None:
     """Of three parts in a row, the first one's plan ends well: the others do not wait for it."""
     site.worker.decisions = [decision("net"), decision("db", "net"), decision("web", "db")]
-    await test_a_cancel_counts_though_what_it_met_ended_well(site, "plan net", "plan db")
+    await test_a_cancel_counts_though_what_it_met_ended_well(site, "plan net", "plan db", request)
 
 
 async def test_where_no_tool_can_be_nobody_is_asked(site: Site) -> None:
