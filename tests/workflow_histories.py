@@ -8,6 +8,7 @@ from typing import Any
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHandle, WorkflowHistory
+from temporalio.converter import DataConverter
 from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
 
@@ -63,10 +64,11 @@ async def replay_all(client: Client) -> int:
         ExceptionGroup: those that would be stuck as soon as they are not in memory any more.
     """
     replayed, faults = 0, []
-    async with _replayer().workflow_replay_iterator(_decided_runs(client)) as results:
+    replayer = _replayer_of(client)
+    async with replayer.workflow_replay_iterator(_decided_runs(client)) as results:
         async for result in results:
             replayed += 1
-            if result.replay_failure is not None and not await _replays(result.history):
+            if result.replay_failure is not None and not await _replays(result.history, client):
                 told = f"{result.history.workflow_id}: {_end_of(result.history)}"
                 result.replay_failure.add_note(told)
                 faults.append(result.replay_failure)
@@ -75,10 +77,11 @@ async def replay_all(client: Client) -> int:
     return replayed
 
 
-async def _replays(history: WorkflowHistory) -> bool:
+async def _replays(history: WorkflowHistory, client: Client) -> bool:
     """Whether it does, of three times that it is replayed alone."""
     for _ in range(3):
-        result = await _replayer().replay_workflow(history, raise_on_replay_failure=False)
+        replayer = _replayer_of(client)
+        result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
         if result.replay_failure is None:
             return True
     return False
@@ -99,11 +102,17 @@ def _end_of(history: WorkflowHistory) -> str:
     return "\n".join(str(event) for event in history.events[-12:])
 
 
-def _replayer() -> Replayer:
+def _replayer_of(client: Client) -> Replayer:
+    """Reads payloads as that client does: their keys are of its namespace."""
+    return _replayer(client.data_converter, client.namespace)
+
+
+def _replayer(converter: DataConverter = data_converter, namespace: str = "dev") -> Replayer:
     return Replayer(
         workflows=WORKFLOWS,
         workflow_runner=SANDBOX,
-        data_converter=data_converter,
+        namespace=namespace,
+        data_converter=converter,
         interceptors=[ArgumentCount()],
     )
 

@@ -151,7 +151,7 @@ class Org:
 async def temporal(
     settings: dict[str, str] | None = None, *, attributes: Sequence[str] = ()
 ) -> AsyncIterator[Client]:
-    """A server of its own; all runs on it must replay in the end."""
+    """A server of its own."""
     async with await WorkflowEnvironment.start_local(
         namespace=ORG,
         data_converter=data_converter,
@@ -172,7 +172,6 @@ async def temporal(
         ],
     ) as environment:
         yield environment.client
-        await replay_all(environment.client)
 
 
 @asynccontextmanager
@@ -184,7 +183,7 @@ async def controlled(
     vouching: Vouching | None = None,
     payload_keys: PayloadKeys = lambda subject: f"payload keys of {subject}".encode(),
 ) -> AsyncIterator[Org]:
-    """A control worker of the org, with an enrolment key."""
+    """A control worker of the org, with an enrolment key. All that ran must replay in the end."""
     authority = EnrolmentAuthority([key or EnrolmentKey(bytes(range(32)))])
     activities = AccessActivities(
         authority,
@@ -202,6 +201,7 @@ async def controlled(
         interceptors=[ArgumentCount()],
     ):
         yield Org(client, authority, clock)
+    await replay_all(client)
 
 
 @asynccontextmanager
