@@ -126,7 +126,13 @@ class _Scanner:
             if quote:
                 self._string(path, quote)
             else:
-                self._skip(_SCALAR)
+                self._scalar()
+
+    def _scalar(self) -> None:
+        begin = self._at
+        # A list would ask for its next item at the same place for ever.
+        if self._skip(_SCALAR) == begin:
+            raise _Lost
 
     def _list(self, path: str) -> None:
         index = 0

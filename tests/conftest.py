@@ -1,5 +1,6 @@
 """Which tests start processes: `make fast` leaves those out, `make test` runs everything."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,10 @@ for profile, examples in (("full", 100), ("fast", 20)):
 settings.load_profile("full")
 
 TESTS = Path(__file__).parent
+
+# A shell's background job ignores it, and so would all that the tests start and press Ctrl-C on.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PROCESSES = ("workflows", "activities/operations", "exclave/commands")
 """Folders whose tests start a Temporal server, or supervisors with tools."""

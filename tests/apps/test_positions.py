@@ -82,7 +82,13 @@ def test_lines_within_a_string_that_is_written_as_it_is() -> None:
     assert Positions(TEXT).line_within("script", 2) == 10
 
 
-@pytest.mark.parametrize("text", ["a = ", "[", "a = [[[", '"', "a = '''", "= 1", "a.", "[[x]\nb=1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = ", "[", "a = [[[", '"', "a = '''", "= 1", "a.", "[[x]\nb=1",
+        "a=[}", "a=[,,]", "a=[1,}", "a={b=}", "a={b=[}}", "a=[[}", "a = # 1", "a=[=",
+    ],
+)  # fmt: skip
 def test_a_text_that_is_no_toml_is_read_as_far_as_it_goes(text: str) -> None:
     assert Positions(text).line("z") == 1
 
