@@ -34,7 +34,7 @@ class Machine:
 
         own = _own_id(data)
         system = _MACHINE_ID.read_text().strip() if _MACHINE_ID.is_file() else ""
-        return cls(hashlib.sha256(f"{system} {own}".encode()).hexdigest()[:32], _boot())
+        return cls(hashlib.sha256(f"{system} {own}".encode()).hexdigest()[:32], this_boot())
 
 
 def _own_id(data: Path) -> str:
@@ -50,7 +50,8 @@ def _own_id(data: Path) -> str:
     return path.read_text().strip()
 
 
-def _boot() -> str:
+def this_boot() -> str:
+    """What names the running boot of this machine; empty where the system does not tell."""
     if _BOOT_ID.is_file():
         return _BOOT_ID.read_text().strip()
     if sys.platform != "darwin":

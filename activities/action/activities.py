@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from functools import partial
+from typing import Final
 
 from pydantic import JsonValue
 from temporalio import activity
@@ -24,6 +25,8 @@ from contracts.actions import ActionScope, ScopeAction, StepInput, StepResult
 from contracts.errors import EngineFailed, NotThere, OutcomeUnknown
 from contracts.names import action_subject
 from store.install_state import ActionRun, Output
+
+_LOST: Final = "nobody saw how it ended"
 
 
 class ActionActivities:
@@ -83,9 +86,11 @@ class ActionActivities:
         action = await asyncio.to_thread(self._action, input.app, input.release, input.action)
         step = action.steps[input.step]
         found = await operation.attach()
-        if operation.started_elsewhere or (found is not None and found.outcome == "lost"):
+        lost = found is not None and found.outcome == "lost"
+        if operation.started_elsewhere or lost:
             await asyncio.to_thread(self._record, input, action, None)
-            raise _unknown(f"{input.action}, step {step.name!r}", "it was lost with its machine")
+            why = _LOST if lost else "it was lost with its machine"
+            raise _unknown(f"{input.action}, step {step.name!r}", why)
         config = await asyncio.to_thread(self._workplace.releases.config, input.app, input.release)
         script = await asyncio.to_thread(
             prepare_script, self._workplace, config, step, input, operation.folder
@@ -177,6 +182,8 @@ def _why_it_failed(what: str, end: ToolEnd, input: StepInput, mask: Mask) -> Exc
     match end.outcome:
         case "timed_out":
             return EngineFailed(f"{what} took longer than {input.timeout_seconds:.0f} s.{said}")
+        case "lost":
+            return _unknown(what, _LOST)
         case "lease_lost":
             # Like one that was lost: it had begun, and a script cannot be taken up again.
             return _unknown(what, f"it was stopped, since {mask.text(end.message)}")

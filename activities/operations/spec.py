@@ -22,16 +22,23 @@ EXIT_FILE: Final = "exit"
 SNAPSHOT_FILE: Final = "snapshot"
 """The newest whole version of the file that the run names in `snapshots_of`."""
 
+UNBEGUN_FILE: Final = "unbegun"
+"""Holds the boot of the machine, until the shell around a command empties it."""
+
 _KEEPING_EXIT: Final = """
-file=$1
-shift
+unbegun=$1
+file=$2
+shift 2
+true > "$unbegun" || exit 126
 "$@"
 status=$?
 echo "$status" > "$file.new" && mv "$file.new" "$file"
 if [ "$status" -gt 128 ]; then kill -"$((status - 128))" "$$"; fi
 exit "$status"
 """
-"""Ends as the program did, by the same signal where that ended it. The file appears as a whole."""
+"""Says that the program begins, or does not begin it: by what the shell itself can do, since where
+the environment's PATH leads is anybody's choice. Ends as the program did, by the same signal where
+that ended it. The file of its exit appears as a whole."""
 
 _OWN_FILES: Final = {
     SPEC_FILE,
@@ -55,14 +62,20 @@ class Command:
     ok: Sequence[int] = (0,)
     """The exit statuses after which the next command runs."""
     keeps_exit: bool = False
-    """It writes its own exit status down, by a shell around it: so its end is known though its
-    supervisor died before. For what cannot be looked at afterwards, as a script."""
+    """It writes down that it begins, and its own exit status, by a shell around it: so both are
+    known though its supervisor died. For what cannot be looked at afterwards, as a script."""
 
     def argv_in(self, folder: Path) -> list[str]:
         """What is executed, for a run in the folder."""
         if not self.keeps_exit:
             return list(self.argv)
-        return ["/bin/sh", "-c", _KEEPING_EXIT, "sh", str(folder / self.exit_file), *self.argv]
+        files = [str(folder / self.unbegun_file), str(folder / self.exit_file)]
+        return ["/bin/sh", "-c", _KEEPING_EXIT, "sh", *files, *self.argv]
+
+    @property
+    def unbegun_file(self) -> str:
+        """Where in the run's folder it is written that the command has not begun."""
+        return f"{UNBEGUN_FILE}.{self.name}"
 
     @property
     def exit_file(self) -> str:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from activities.operations.processes import Process
-from activities.operations.spec import EXIT_FILE, OUTPUT_FILE
+from activities.operations.spec import EXIT_FILE, OUTPUT_FILE, UNBEGUN_FILE
 from store.files import replace_private
+from store.machine import this_boot
 
 STATUS_FILE: Final = "status.json"
 _TAIL_BYTES: Final = 8 * 1024
@@ -136,6 +137,7 @@ def end_of(folder: Path) -> ToolEnd | None:
         return None
     if status.outcome is None:
         _take_kept_exit(status, folder)
+    _take_back_what_never_began(status, folder)
     outcome = status.outcome or _infer(status)
     if outcome is None:
         return None
@@ -155,9 +157,12 @@ def end_of(folder: Path) -> ToolEnd | None:
 
 
 def has_begun(folder: Path) -> bool:
-    """Whether the tool of the run in the folder was started, or was about to be."""
+    """Whether the tool of the run in the folder was started, or was about to be and may have."""
     status = Status.load(folder)
-    return status is not None and any(command.state != "waiting" for command in status.commands)
+    return status is not None and any(
+        command.state != "waiting" and not _never_began(command, folder)
+        for command in status.commands
+    )
 
 
 def _take_kept_exit(status: Status, folder: Path) -> None:
@@ -170,6 +175,31 @@ def _take_kept_exit(status: Status, folder: Path) -> None:
     command.state, command.exit = "ended", 128 - code if code > 128 else code
     if code != 0:
         status.failed = command.name
+
+
+def _take_back_what_never_began(status: Status, folder: Path) -> None:
+    """Take a command that was about to be started for one that waits, where that is proven."""
+    for command in status.commands:
+        if command.state == "waiting" or not _never_began(command, folder):
+            continue
+        command.state, command.process, command.exit = "waiting", None, None
+        if status.failed == command.name:
+            status.failed = None
+        if status.outcome in {"exited", "signalled", "lease_lost"}:
+            status.outcome = None
+
+
+def _never_began(command: CommandStatus, folder: Path) -> bool:
+    """Whether the shell around the command never came to begin it; no process of it may be left.
+
+    Proven by a file that the shell empties first. That it did may be forgotten when the machine
+    loses its power, so of another boot nothing is proven.
+    """
+    try:
+        boot = (folder / f"{UNBEGUN_FILE}.{command.name}").read_text()
+    except FileNotFoundError:
+        return False
+    return bool(boot) and boot == this_boot()
 
 
 def _infer(status: Status) -> Outcome | None:

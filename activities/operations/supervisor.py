@@ -38,7 +38,7 @@ from activities.operations.status import (
     outcome_of_exits,
 )
 from activities.operations.steady_clock import steady
-from store.files import open_private
+from store.files import open_private, write_private
 from store.leases import Leases, LeaseTaken, Machine
 
 _NOT_FOUND: Final = 127
@@ -100,6 +100,10 @@ class Supervisor:
 
     def _run_command(self, command: Command, status: CommandStatus, tree: Lock) -> bool:
         """Runs a command to its end; says whether the next one may run."""
+        if command.keeps_exit:
+            # First: what is said to be starting without it may have begun.
+            unbegun = self._spec.folder / command.unbegun_file
+            write_private(unbegun, self._spec.machine["boot"].encode())
         status.state = "starting"
         # Must be on the disk before the tool may act; so a failure to write ends the run here.
         self._status.save(self._spec.folder)

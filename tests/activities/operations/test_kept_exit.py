@@ -3,11 +3,15 @@
 import asyncio
 import os
 import signal
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from activities.operations.operation import ToolEnd
 from activities.operations.spec import Command, ToolRun
+from activities.operations.status import CommandStatus, Status, end_of, has_begun
+from store.machine import this_boot
 from tests.activities.operations.operation_site import KEY, SUBJECT, Site
 
 WAITING = "touch up; until [ -e stop ]; do sleep 0.05; done; "
@@ -58,3 +62,25 @@ async def test_a_kept_exit_says_nothing_while_something_of_the_tree_lives(site: 
     end = await running
     assert end.succeeded()
     assert site.marked("done")
+
+
+def test_a_shell_that_cannot_say_that_it_begins_does_not(tmp_path: Path) -> None:
+    command = Command("script", ["touch", str(tmp_path / "up")], keeps_exit=True)
+    assert subprocess.run(command.argv_in(tmp_path / "gone"), check=False).returncode == 126
+    assert not (tmp_path / "up").exists()
+    assert subprocess.run(command.argv_in(tmp_path), check=False).returncode == 0
+    assert (tmp_path / "up").exists()
+
+
+@pytest.mark.parametrize("outcome", ["exited", "signalled", "lease_lost", None])
+def test_one_that_never_began_has_no_end(tmp_path: Path, outcome: str | None) -> None:
+    exit = None if outcome is None else 126
+    command = CommandStatus("script", state="ended" if outcome else "starting", exit=exit)
+    status = Status("k", "tool", 1, 1, 1, [command], failed="script" if outcome else None)
+    status.outcome = outcome  # type: ignore[assignment]
+    status.save(tmp_path)
+    assert has_begun(tmp_path) and end_of(tmp_path) is not None
+    (tmp_path / "unbegun.script").write_text(this_boot())
+    assert not has_begun(tmp_path) and end_of(tmp_path) is None
+    (tmp_path / "unbegun.script").write_text("")
+    assert has_begun(tmp_path) and end_of(tmp_path) is not None
