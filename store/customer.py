@@ -1,13 +1,13 @@
 """What the customer has decided about plans, as the store holds it: one object for each plan.
 
 The worker asks, by writing down which plan waits; somebody on the customer's side answers by
-changing that object, and the worker sees it. The answer belongs to that plan of that operation and
-to its digest: another plan asks anew.
+changing that object, and the worker sees it. The answer belongs to that plan of that operation, to
+its digest, and to what the plan was made of: another plan, or another release, asks anew.
 """
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Final, Literal
 
 from store.documents import Document, change_document, read_document
@@ -50,6 +50,25 @@ class Question:
     """The workflow that holds the turn."""
     asked_at: float
     """Epoch seconds."""
+    artifact: str = ""
+    """Digest of the files that the plan was made of. This and what follows is empty where an older
+    worker asked."""
+    variables: str = ""
+    """Keyed digest of what its variables were rendered to."""
+    environment: str = ""
+    """Keyed digest of what its environment was rendered to."""
+
+    def is_about(self, other: "Question") -> bool:
+        """Whether an answer to the one is an answer to the other, whichever attempt asks."""
+        return all(getattr(self, name) == getattr(other, name) for name in _ABOUT)
+
+
+_ABOUT: Final = (
+    *("plan_key", "digest", "component", "verb", "app", "release"),
+    *("artifact", "variables", "environment"),
+)
+_BOUND: Final = ("artifact", "variables", "environment")
+"""Kept beside the question: an older worker takes no field that it does not know in it."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +95,12 @@ def ask(store: Store, question: Question) -> Answer | None:
         answers[:] = [None]
         if document is not None:
             asked, answer = _parse(question.plan_key, document)
-            if asked.digest == question.digest:
+            if asked.is_about(question):
                 answers[:] = [answer]
                 if (asked.apply_key, asked.turn) == (question.apply_key, question.turn):
                     return None
-                return {"question": asdict(question), "answer": document["answer"]}
-        return {"question": asdict(question), "answer": None}
+                return _document(question, document["answer"])
+        return _document(question, None)
 
     change_document(store, _key(question.plan_key), write)
     return answers[0]
@@ -93,7 +112,7 @@ def answered(store: Store, question: Question) -> Answer | None:
     if found is None:
         return None
     asked, answer = _parse(question.plan_key, found[0])
-    return answer if asked.digest == question.digest else None
+    return answer if asked.is_about(question) else None
 
 
 def decide(store: Store, question: Question, answer: Answer) -> None:
@@ -108,10 +127,13 @@ def decide(store: Store, question: Question, answer: Answer) -> None:
         if document is None:
             raise AlreadyDecided(f"The plan {question.digest} does not wait any more.")
         asked, standing = _parse(question.plan_key, document)
-        if asked.digest != question.digest:
-            raise AlreadyDecided(f"The plan {question.digest} was replaced by {asked.digest}.")
+        if not asked.is_about(question):
+            raise AlreadyDecided(
+                f"The plan {question.digest} was replaced by {asked.digest} of release "
+                f"{asked.release}."
+            )
         if standing is None:
-            return {"question": document["question"], "answer": asdict(answer)}
+            return _document(asked, asdict(answer))
         if standing.decision != answer.decision:
             raise AlreadyDecided(
                 f"The plan {question.digest} was {standing.decision} before, by {standing.by}."
@@ -172,9 +194,22 @@ def _key(plan_key: str) -> str:
     return f"{APPROVALS_PREFIX}{plan_key}{_SUFFIX}"
 
 
+def _document(question: Question, answer: Document | None) -> Document:
+    own = asdict(question)
+    bound = {name: own.pop(name) for name in _BOUND}
+    return {"question": own, "bound": bound, "answer": answer}
+
+
+def _known(form: type[Question | Answer], document: Document) -> Document:
+    """What a newer worker has written besides is nothing to this one."""
+    return {one.name: document[one.name] for one in fields(form) if one.name in document}
+
+
 def _parse(key: str, document: Document) -> tuple[Question, Answer | None]:
     try:
-        answer = document["answer"]
-        return Question(**document["question"]), Answer(**answer) if answer else None
+        answer, own = document["answer"], document["question"] | document.get("bound", {})
+        return Question(**_known(Question, own)), Answer(
+            **_known(Answer, answer)
+        ) if answer else None
     except (KeyError, TypeError) as error:
         raise Malformed(f"{APPROVALS_PREFIX}{key} is no approval: {error!r}") from error

@@ -13,6 +13,7 @@ from typing import Final
 from temporalio import activity
 
 from activities.heartbeats import heartbeating
+from activities.terraform.bound import require_noted, require_release
 from activities.terraform.plan_store import load_view
 from activities.workplace import Workplace
 from contracts.actions import StepInput
@@ -124,6 +125,8 @@ class Gate:
         if found is None:
             raise StalePlan("the saved plan is no longer in the store")
         record, view = found
+        require_release(record, input)
+        require_noted(record)
         if record.digest != input.digest:
             raise StalePlan(f"the saved plan's digest is {record.digest}, not {input.digest}")
         return Question(
@@ -137,6 +140,9 @@ class Gate:
             release=input.release,
             turn=input.turn.number,
             run=input.turn.workflow_id,
+            artifact=record.artifact,
+            variables=record.variables,
+            environment=record.environment,
             asked_at=self._clock().timestamp(),
         )
 

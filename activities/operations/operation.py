@@ -89,6 +89,7 @@ class Operation:
         self._say = say
         self._outcome = entry.outcome
         self._next_number = len(entry.runs) + 1
+        self._noted = {run.label for run in entry.runs}
         here = [run for run in entry.runs if run.machine == context.machine.id]
         known = [RunRecord(run.label, self._run_folder(run.number, run.label)) for run in here]
         self._started_elsewhere = len(here) < len(entry.runs) or not all(
@@ -109,6 +110,11 @@ class Operation:
     def run_count(self) -> int:
         """How many runs the key has had, over all attempts and machines."""
         return self._next_number - 1
+
+    def was_noted(self, label: str) -> bool:
+        """Whether a run with that label was started by an earlier attempt, or was about to be, on
+        any machine."""
+        return label in self._noted
 
     @property
     def started_elsewhere(self) -> bool:

@@ -12,11 +12,13 @@ from activities.operations.operation import Operation, ToolEnd
 from activities.operations.spec import SNAPSHOT_FILE
 from activities.terraform import commands
 from activities.terraform.applying import apply_to_the_end, note_unsaved
+from activities.terraform.bound import require_release
 from activities.terraform.plan_store import (
     PlanFiles,
     PlanRecord,
     SavedPlan,
     load_plan,
+    load_record,
     providers_identity,
     save_plan,
     sha256,
@@ -61,8 +63,16 @@ class TerraformActivities:
             subject=input.component,
             result=Applied,
             body=partial(self._apply, input),
-            check=partial(self._check, input),
+            check=partial(self._check_apply, input),
         )
+
+    async def _check_apply(self, input: ApplyInput) -> None:
+        """What is refused here is no outcome of the operation: a stranger's word does not end what
+        another release's apply has begun."""
+        await self._check(input)
+        record = await asyncio.to_thread(load_record, self._workplace.store, input.plan_key)
+        if record is not None:
+            require_release(record, input)
 
     async def _check(self, input: OperationInput) -> None:
         await self._workplace.check_turn(input.turn)
@@ -122,6 +132,11 @@ def _save(job: Job, planned: Planned, digest: str) -> None:
         tool=job.tool.identity,
         providers=providers_identity(job.space.lock_file),
         state=job.space.state.identity(),
+        app=job.input.app,
+        release=job.input.release,
+        artifact=job.space.artifact,
+        variables=job.space.rendered.variables,
+        environment=job.space.rendered.environment,
     )
     shown = part_shown(job.input.component)
     view = render_view(shown, job.verb, planned.changes, job.secrets.mask())

@@ -9,6 +9,7 @@ from activities.operations.operation import ToolEnd, ToolRun
 from activities.operations.spec import SNAPSHOT_FILE
 from activities.releases.unpacked import ERRORED_STATE
 from activities.terraform import commands
+from activities.terraform.bound import require_bound
 from activities.terraform.plan_store import (
     SavedPlan,
     load_lock,
@@ -50,11 +51,17 @@ async def apply_to_the_end(job: Job, approved: SavedPlan, found: ToolEnd | None)
         How the last apply ended; None if nothing was left to apply.
 
     Raises:
-        StalePlan: what would be done is not what was approved.
+        StalePlan: what would be done, or what it is done with, is not what was approved.
         EngineFailed: Terraform failed by itself.
     """
     end = found
-    if end is None and not job.operation.started_elsewhere:
+    begins = end is None and not job.operation.started_elsewhere
+    if begins or not job.operation.was_noted(APPLYING):
+        # What comes after the first apply is compared by what remains of it.
+        await asyncio.to_thread(
+            require_bound, approved.record, job.space.artifact, job.space.rendered
+        )
+    if begins:
         await job.state_is_free()
         await asyncio.to_thread(_require_fresh, approved, job)
         end = await _apply_approved(job, approved)

@@ -27,6 +27,15 @@ class PlanRecord(BaseModel):
     """SHA-256 of the dependency lock file; empty where the module needs no provider."""
     state: str
     """Identity of the state that it was made against."""
+    app: str = ""
+    """What follows is empty where a worker made it that did not note it yet."""
+    release: str = ""
+    artifact: str = ""
+    """Digest of the files that it was made of."""
+    variables: str = ""
+    """Keyed digest of the variables as they were rendered."""
+    environment: str = ""
+    """Keyed digest of what the app config sets in the tool's environment."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,12 @@ class PlanFiles:
     """What an approver sees."""
     lock: bytes
     """The dependency lock file; empty where the module needs no provider."""
+
+
+def load_record(store: Store, key: str) -> PlanRecord | None:
+    """What a plan was made of; None where the store has no such plan."""
+    found = store.get(f"plans/{key}/record.json")
+    return PlanRecord.model_validate_json(found.data) if found else None
 
 
 def save_plan(store: Store, key: str, record: PlanRecord, files: PlanFiles) -> None:

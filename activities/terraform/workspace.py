@@ -10,6 +10,7 @@ from pathlib import Path
 from activities.customer.telling import identify
 from activities.masking import Mask
 from activities.terraform.backend import Backend, backend_secrets, write_private
+from activities.terraform.bound import RenderedDigests
 from activities.terraform.state_file import StateFile
 from activities.terraform.tool import environment
 from activities.workplace import Workplace
@@ -44,6 +45,8 @@ class Workspace:
     state: StateFile
     backend: Backend
     artifact: str
+    rendered: RenderedDigests
+    """Of what was rendered into it."""
     variable_files: tuple[Path, ...]
     """In their order: a later one wins."""
 
@@ -112,6 +115,9 @@ def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
         state=state,
         backend=backend,
         artifact=artifact,
+        rendered=RenderedDigests.of(
+            workplace.state.digest_key(), part, values.variables, values.files, values.environment
+        ),
         variable_files=_write_variables(folder, values),
     )
 

@@ -115,8 +115,8 @@ def _named(side: CustomersSide, plan: str | None) -> Question:
 def _words(one: Question) -> str:
     verb = "teardown of " if one.verb == "teardown" else ""
     at = datetime.fromtimestamp(one.asked_at, UTC).isoformat(timespec="seconds")
-    told = f"{verb}{part_shown(one.component)}: {one.changes}; {one.digest}, of {one.run}"
-    return plain(f"{told}, waits since {at}")
+    told = f"{verb}{part_shown(one.component)}: {one.changes}; {one.digest}"
+    return plain(f"{told}, of release {one.release} in {one.run}, waits since {at}")
 
 
 def _view(side: CustomersSide, one: Question) -> str:

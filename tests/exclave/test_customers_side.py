@@ -71,9 +71,8 @@ def test_nothing_waits(side: Side) -> None:
 
 def test_the_one_that_waits_is_approved_without_naming_it(side: Side) -> None:
     one = side.ask("net", "a")
-    assert f"net: 1 to create; {one.digest}, of deploy/acme/7, waits since 2030-" in side.run(
-        "plans"
-    )
+    told = f"net: 1 to create; {one.digest}, of release {one.release} in deploy/acme/7, waits since"
+    assert f"{told} 2030-" in side.run("plans")
     assert "approved: net: 1 to create" in side.run("approve")
     answer = answered(side.store, one)
     assert answer is not None and answer.decision == "approved" and "@" in answer.by

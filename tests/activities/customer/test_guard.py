@@ -125,7 +125,7 @@ class Site:
     def save_plan(self) -> None:
         record = PlanRecord(
             component="net", digest=DIGEST, teardown=False, plan_file="", tool="", providers="",
-            state="",
+            state="", app="shop", release=RELEASE, artifact=OTHER, variables="v", environment="e",
         )  # fmt: skip
         view = "apply net: 1 to create\n\n+ x\n"
         save_plan(self.store, PLAN_KEY, record, PlanFiles(b"", b"", view, b""))
@@ -308,6 +308,9 @@ async def test_an_approval_is_of_one_plan_alone(site: Site) -> None:
     other = apply_input().model_copy(update={"digest": OTHER})
     with pytest.raises(StalePlan, match="the saved plan's digest is"):
         await site.run(deploys.TERRAFORM_APPLY.name, other)
+    with pytest.raises(StalePlan, match=f"made of release {RELEASE}, and not of {OTHER}"):
+        elsewhere = apply_input("run-1/net/apply/4").model_copy(update={"release": OTHER})
+        await site.run(deploys.TERRAFORM_APPLY.name, elsewhere)
     gone = apply_input().model_copy(update={"plan_key": "run-1/net/plan/9"})
     with pytest.raises(StalePlan, match="no longer in the store"):
         await site.run(deploys.TERRAFORM_APPLY.name, gone)
