@@ -11,7 +11,7 @@ LIBRARY := $(VENV)/.terraform-installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup terraform lock clean demo check test fast goldens kill bench
+.PHONY: help setup terraform lock clean demo check test fast fuzz goldens kill bench
 
 help: ## List these commands
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -76,6 +76,16 @@ test: setup check $(LIBRARY) ## Everything: the checks, then all tests (needs te
 
 fast: setup ## The tests that start no processes, with fewer examples for properties
 	$(BIN)/python -m pytest -m "not e2e and not process and not long" -n auto --hypothesis-profile=fast
+
+# Each round has a seed of its own and says it first; what a round may take is bounded.
+fuzz: SHELL := /bin/bash
+fuzz: setup ## Try the tests of properties with new examples, for MINUTES (MINUTES=10)
+	@ulimit -v 8000000; end=$$((SECONDS + 60 * $(MINUTES))); while [ $$SECONDS -lt $$end ]; do \
+		repeat="$(BIN)/python -m pytest -m 'not e2e and (hypothesis or chance)' -n auto -q \
+			--hypothesis-profile=fuzz --hypothesis-seed=$$RANDOM --seed=$$RANDOM"; \
+		echo $$repeat; eval $$repeat || { echo "Again: $$repeat" >&2; exit 1; }; done
+
+MINUTES ?= 10
 
 goldens: setup ## Store what Go's template engine makes of tests/apps/templates/cases (needs go)
 	$(BIN)/python tests/apps/templates/golden_cases.py

@@ -9,11 +9,14 @@ from hypothesis import HealthCheck, settings
 
 from tests.s3_server import ENVIRONMENT, UNSET, S3Server, running_s3
 
-# Neither fails because the machine is busy; `make fast` takes a fifth of the examples.
-for profile, examples in (("full", 100), ("fast", 20)):
+# None fails because the machine is busy. `make test` and `make fast` try the same examples each
+# time, so that a change is blamed for what it did alone; `make fuzz` looks for new ones.
+for profile, examples, chance in (("full", 100, False), ("fast", 20, False), ("fuzz", 500, True)):
     settings.register_profile(
         profile,
         max_examples=examples,
+        derandomize=not chance,
+        print_blob=chance,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow],
     )
@@ -53,6 +56,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "come to that, and the worker is left idle for longer",
     )
     parser.addoption(
+        "--seed",
+        type=int,
+        default=1,
+        help="what chance begins with where a test has its own; `make fuzz` gives a new one",
+    )
+    parser.addoption(
         "--busy-lives",
         type=int,
         default=2,
@@ -66,6 +75,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         starts_s3 = "s3_server" in getattr(item, "fixturenames", ())
         if starts_s3 or (folder in PROCESSES and item.path.name not in WITHOUT):
             item.add_marker(pytest.mark.process)
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """What a test that plays with chance begins with."""
+    number: int = request.config.getoption("--seed")
+    return number
 
 
 @pytest.fixture(scope="session")

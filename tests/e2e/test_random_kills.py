@@ -1,6 +1,5 @@
 """The story, three times at once, while their processes are killed at random."""
 
-import random
 import signal
 import subprocess
 import sys
@@ -15,21 +14,21 @@ PATIENCE_SECONDS = 1200
 
 
 @pytest.mark.timeout(PATIENCE_SECONDS + 60)
-def test_every_story_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
-    seeds = [random.SystemRandom().randrange(2**32) for _ in range(RUNS)]
-    logs = {seed: tmp_path / f"{seed}.log" for seed in seeds}
+def test_every_story_ends_as_if_nothing_had_happened(tmp_path: Path, seed: int) -> None:
+    seeds = range(seed * RUNS, (seed + 1) * RUNS)
+    logs = {one: tmp_path / f"{one}.log" for one in seeds}
     runs = {}
-    for seed, log in logs.items():
+    for one, log in logs.items():
         with log.open("wb") as out:
-            command = [sys.executable, str(PROGRAM), "--seed", str(seed)]
-            runs[seed] = subprocess.Popen(command, stdout=out, stderr=out)
+            command = [sys.executable, str(PROGRAM), "--seed", str(one)]
+            runs[one] = subprocess.Popen(command, stdout=out, stderr=out)
     try:
-        failed = {seed for seed, run in runs.items() if run.wait(PATIENCE_SECONDS) != 0}
+        failed = {one for one, run in runs.items() if run.wait(PATIENCE_SECONDS) != 0}
     finally:
         for run in runs.values():
             if run.poll() is None:
                 # As Ctrl-C does: it drains what it has brought up.
                 run.send_signal(signal.SIGINT)
                 run.wait()
-    told = "\n".join(f"--- seed {seed}\n{logs[seed].read_text()[-6000:]}" for seed in failed)
+    told = "\n".join(f"--- seed {one}\n{logs[one].read_text()[-6000:]}" for one in failed)
     assert not failed, f"{told}\nAgain: python {PROGRAM.relative_to(Path.cwd())} --seed …"

@@ -143,9 +143,8 @@ def test_a_delete_whose_answer_is_lost_does_not_take_what_came_after(
     assert found.data == b"theirs"
 
 
-def test_no_change_is_lost_on_a_bad_way(s3: S3Store, far: S3Store, way: Way) -> None:
-    seed = random.randrange(10**6)
-    print("seed", seed)
+@pytest.mark.chance
+def test_no_change_is_lost_on_a_bad_way(s3: S3Store, far: S3Store, way: Way, seed: int) -> None:
     chance = random.Random(seed)
     trouble = [LOST_REQUEST, LOST_ANSWER, BROKEN, BROKEN_ANSWER]
     way.look = lambda request: chance.choice(trouble) if chance.random() < 0.1 else None
