@@ -26,6 +26,7 @@ from contracts.errors import BadInput
 from contracts.messages import Command, Public
 from wire.encryption import PUBLIC, Encryption
 from wire.keys import Keys
+from wire.server_words import ServerWordsConverter
 from wire.unreadable import EncryptedConverter, UnreadableConverter
 
 
@@ -59,6 +60,7 @@ class _PayloadConverter(CompositePayloadConverter):
                 json_converter if isinstance(converter, JSONPlainPayloadConverter) else converter
                 for converter in DefaultPayloadConverter.default_encoding_payload_converters
             ),
+            ServerWordsConverter(),
             UnreadableConverter(),
             EncryptedConverter(),
         )

@@ -29,7 +29,8 @@ from temporalio.converter import (
 
 from contracts.errors import KeyMissing, PayloadRefused
 from wire.keys import Keys
-from wire.subjects import comes_from_a_worker, places_of, subject_of
+from wire.server_words import is_of_the_server, of_the_server
+from wire.subjects import comes_from_a_worker, is_without_workflow, places_of, subject_of
 from wire.unreadable import ENCRYPTED, unreadable
 
 KEY_ID: Final = "encryption-key-id"
@@ -57,6 +58,7 @@ class Encryption(PayloadCodec, WithSerializationContext):
         self._namespace = namespace
         self._subject = subject_of(context)
         self._is_answer = keys.control and comes_from_a_worker(context)
+        self._is_alone = is_without_workflow(context)
         told, answered = places_of(context)
         self._place = told if keys.control else answered
         self._places = {answered} if keys.control else {told, answered}
@@ -108,6 +110,8 @@ class Encryption(PayloadCodec, WithSerializationContext):
     def _decrypted(self, payload: Payload) -> Payload:
         if payload.metadata.get("encoding") != ENCRYPTED:
             if self._is_answer:
+                if is_of_the_server(payload, alone=self._is_alone):
+                    return of_the_server(payload)
                 raise PayloadRefused(
                     f"The worker of {self._whose(self._subject or 'an activity')} seems to have "
                     "answered in plain text, which no worker with keys does: whoever answered is "

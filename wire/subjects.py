@@ -74,6 +74,11 @@ def comes_from_a_worker(context: SerializationContext | None) -> bool:
     )
 
 
+def is_without_workflow(context: SerializationContext | None) -> bool:
+    """Whether it belongs to an activity that was started by itself."""
+    return isinstance(context, ActivitySerializationContext) and not context.workflow_id
+
+
 def places_of(context: SerializationContext | None) -> tuple[str, str]:
     """What an activity of a worker is told, and what it answers, by names of the two that occur
     once; empty where the payload is of none, or of one that no workflow has started."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from temporalio.api.common.v1 import Payload
 from temporalio.converter import ActivitySerializationContext, WorkflowSerializationContext
 
-from contracts.deploys import DeployInput, PlanInput
+from contracts.deploys import DeployInput, Plan, PlanInput
 from contracts.errors import BadInput, KeyMissing, PayloadRefused
 from wire.conversion import data_converter, encrypting
 from wire.encryption import KEY_ID, PLACE, SUBJECT, Encryption
@@ -128,6 +128,55 @@ def test_no_worker_answers_in_plain_text(queue: str | None) -> None:
     assert refusal(control(there).decrypt(PLAIN)) == "PayloadRefused"
     ours = activity("control", "deploy/acme/1")
     assert control(ours).decrypt(PLAIN) == PLAIN, "a person may have sent it"
+
+
+def plain(value: object) -> Payload:
+    return Payload(metadata={"encoding": b"json/plain"}, data=json.dumps(value).encode())
+
+
+NOT_STARTED = plain("ACTIVITY_ID_NOT_STARTED")
+
+
+@pytest.mark.parametrize("queue", ["install.acme", "build"])
+async def test_what_temporal_says_of_a_cancel_is_read_and_is_no_result(queue: str) -> None:
+    """It has no key. As the details of a failure its words say nothing that is worth making up."""
+    there = activity(queue, "deploy/acme/1")
+    converter = encrypting(KeyRing(MASTER), "dev").with_context(there)
+    assert await converter.decode([NOT_STARTED]) == ["ACTIVITY_ID_NOT_STARTED"]
+    for result in (Plan, dict, str):
+        with pytest.raises(Unreadable, match="Look at the gateways"):
+            await converter.decode([NOT_STARTED], [result])
+    assert refusal(worker().decrypt(NOT_STARTED)) == "PayloadRefused", "no worker is told so"
+
+
+@pytest.mark.parametrize(
+    "almost",
+    [
+        plain("ACTIVITY_ID_NOT_STARTED "),
+        plain("a reason"),
+        plain(["ACTIVITY_ID_NOT_STARTED"]),
+        Payload(data=NOT_STARTED.data),
+        Payload(metadata={"encoding": b"json/protobuf"}, data=NOT_STARTED.data),
+        Payload(metadata={**NOT_STARTED.metadata, "more": b""}, data=NOT_STARTED.data),
+        Payload(metadata={"encoding": b"exclave/server-words"}, data=NOT_STARTED.data),
+    ],
+)
+def test_only_exactly_what_temporal_says_passes(almost: Payload) -> None:
+    assert refusal(control(activity("install.acme", "deploy/acme/1")).decrypt(almost))
+
+
+@pytest.mark.parametrize("queue", ["install.acme", None])
+async def test_of_an_activity_by_itself_temporal_tells_why_it_was_cancelled(
+    queue: str | None,
+) -> None:
+    """The reason is any text, and never what the activity came to."""
+    there = activity(queue, None)
+    converter = encrypting(KeyRing(MASTER), "dev").with_context(there)
+    assert await converter.decode([plain("not needed")]) == ["not needed"]
+    with pytest.raises(Unreadable, match="Look at the gateways"):
+        await converter.decode([plain("not needed")], [str])
+    for other in (PLAIN, plain(["x"]), Payload(metadata=PLAIN.metadata, data=b'"x')):
+        assert refusal(control(there).decrypt(other)) == "PayloadRefused"
 
 
 def at(type_: str, workflow_id: str = "deploy/acme/1") -> ActivitySerializationContext:

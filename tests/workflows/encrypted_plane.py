@@ -1,0 +1,60 @@
+"""A Temporal server and a control worker with keys, and clients with those of workers."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from temporalio.client import Client
+
+from contracts.names import BUILD_QUEUE, install_queue
+from tests.workflow_histories import replay_all
+from tests.workflows.hand_worker import HandWorker
+from tests.workflows.workflow_plane import controlling, temporal
+from tests.workflows.workflow_site import FakeControl
+from wire.conversion import encrypting
+from wire.key_ring import KeyRing
+from wire.keys import Keys, MasterKeys
+from wire.subjects import BUILD
+
+MASTER = MasterKeys.new()
+
+
+@dataclass(frozen=True)
+class EncryptedPlane:
+    """What is there, as each side sees it."""
+
+    client: Client
+    """The control side's."""
+    releases: FakeControl
+
+    def install_worker(self, install: str) -> HandWorker:
+        """The install's worker, by hand."""
+        keys = MASTER.for_install("dev", install)
+        return HandWorker(_with(self.client, keys), install_queue(install))
+
+    def build_worker(self) -> HandWorker:
+        """The org's build worker, by hand."""
+        return HandWorker(_with(self.client, MASTER.for_subject("dev", BUILD)), BUILD_QUEUE)
+
+
+@asynccontextmanager
+async def encrypted_plane(*, replays: bool = True) -> AsyncIterator[EncryptedPlane]:
+    """All of it, and nothing of it afterwards. All that ran there must replay.
+
+    Args:
+        replays: Unless workflows of a test's own ran there.
+    """
+    async with temporal() as plain:
+        releases = FakeControl()
+        client = _with(plain, MASTER)
+        async with controlling(client, releases):
+            yield EncryptedPlane(client, releases)
+        if replays:
+            await replay_all(client)
+
+
+def _with(client: Client, keys: Keys) -> Client:
+    """The same connection, with keys."""
+    config = client.config()
+    config["data_converter"] = encrypting(KeyRing(keys), client.namespace)
+    return Client(**config)
