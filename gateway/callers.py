@@ -7,11 +7,13 @@ from starlette.requests import Request
 
 from gateway.app import PROVEN
 from gateway.audit import Audit
-from gateway.identity import Access, Authenticator, Identity, Standing, Unauthenticated
+from gateway.identity import Access, Authenticator, Expired, Identity, Standing, Unauthenticated
 from gateway.limits import Buckets
 
 _IDENTITIES = 100_000
 _SHORTEST_WAIT_SECONDS = 1
+_RENEWED_SECONDS = 5
+"""In which a worker that finds its gateway again has usually renewed its credential."""
 
 
 class Refused(Exception):
@@ -71,14 +73,20 @@ class Callers:
         """Who calls; called before the body is read.
 
         Raises:
-            Refused: no identity is proven, it is revoked, or it calls too often.
+            Refused: no identity is proven, it is revoked, its credential has expired, or it calls
+                too often.
         """
         try:
             identity = self.authenticator.authenticate(request.headers.get("Authorization"))
+        except Expired as error:
+            self._refuse_revoked(error.identity)
+            # It is renewed meanwhile. On 401 a worker would fail its run.
+            raise Refused(
+                503, str(error), retry_after=_RENEWED_SECONDS, identity=error.identity
+            ) from error
         except Unauthenticated as error:
             raise Refused(401, str(error)) from error
-        if self.access.standing(identity) is Standing.REVOKED:
-            raise Refused(403, f"{identity.shown} is revoked", identity=identity)
+        self._refuse_revoked(identity)
         if not self._buckets.take(identity.whose):
             raise Refused(
                 429,
@@ -91,6 +99,10 @@ class Callers:
         if proven is not None:
             proven()
         return identity
+
+    def _refuse_revoked(self, identity: Identity) -> None:
+        if self.access.standing(identity) is Standing.REVOKED:
+            raise Refused(403, f"{identity.shown} is revoked", identity=identity)
 
     def denied(self, request: Request, refused: Refused, counted_as: str) -> None:
         """Tell of a request that was refused, as the proxy tells of calls."""

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from gateway.identity import Identity, Unauthenticated
+from gateway.identity import Expired, Identity, Unauthenticated
 from wire.key_files import KeyFileError, make_private, read_private
 from wire.worker_identity import thumbprint
 
@@ -189,10 +189,11 @@ class GatewayCredentials:
         if identity.expires + _LEEWAY_SECONDS > now:
             return
         self._known.pop(token, None)
-        raise Unauthenticated(
+        raise Expired(
             f"The credential of {identity.shown} ended at {_at(identity.expires)}; by this "
             f"gateway's clock it is {_at(now)}. The worker renews it by itself; if it does not, "
-            "its log says why."
+            "its log says why.",
+            identity,
         )
 
 

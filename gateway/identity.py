@@ -47,6 +47,18 @@ class Unauthenticated(Exception):
     """A call proves no identity; the message says why, and what to do, without any secret."""
 
 
+class Expired(Unauthenticated):
+    """The credential is one of this gateway's, and its time is over.
+
+    Who shows it does no harm by it, and renews it: it has to wait, and not to end. A worker that
+    is a year old ends on UNAUTHENTICATED, or drops the result of an hour's work.
+    """
+
+    def __init__(self, message: str, identity: Identity) -> None:
+        super().__init__(message)
+        self.identity = identity
+
+
 class Authenticator(Protocol):
     """Tells whose credential a call carries."""
 
@@ -56,7 +68,8 @@ class Authenticator(Protocol):
         Called for every call, before its body is read: it must be quick and must not wait.
 
         Raises:
-            Unauthenticated: there is none, or it is malformed, forged or expired.
+            Unauthenticated: there is none, or it is malformed or forged.
+            Expired: it is genuine, and its time is over.
         """
 
 

@@ -2,13 +2,15 @@
 
 What a caller gets, and what the SDK makes of it:
 
-- UNAUTHENTICATED: there is no credential, or an expired or a forged one. An SDK worker drops a
-  completion that is answered so, tries a poll again for 60 s and ends then: it must renew before.
+- UNAUTHENTICATED: there is no credential, or a forged one. An SDK worker drops a completion that is
+  answered so; a poll that has been tried for 60 s, the time in which nobody answered included, ends
+  the worker.
 - PERMISSION_DENIED: the identity is revoked, asks for what no worker needs, or for a task that was
   another's. An SDK worker does the same.
 - RESOURCE_EXHAUSTED: the identity is over a limit. The SDK tries again, more slowly; where the text
   begins with `grpc: received message larger than max` it fails the activity.
-- UNAVAILABLE: Temporal is away, or refuses the gateway itself. The SDK tries again.
+- UNAVAILABLE: Temporal is away, or refuses the gateway itself; or the credential has expired, which
+  its worker renews as soon as it can. The SDK tries again.
 
 A credential that expires while a poll waits does not end the poll; the next call is refused.
 Whatever Temporal itself answers is passed on, with its details.
@@ -26,7 +28,7 @@ from grpc import aio
 from gateway.audit import OTHER_RPC, Audit
 from gateway.bodies import NotGzip, TooLarge, decompressed
 from gateway.calls import WORKFLOW_SERVICE, Call, Malformed, Refused
-from gateway.identity import Access, Authenticator, Identity, Standing, Unauthenticated
+from gateway.identity import Access, Authenticator, Expired, Identity, Standing, Unauthenticated
 from gateway.lanes import Lanes
 from gateway.limits import Allowances, TooMuch
 from gateway.peers import Peers, port_of
@@ -123,6 +125,8 @@ class Proxy(grpc.GenericRpcHandler):
         try:
             identity = self._authenticator.authenticate(_authorization(sent))
             call = self._admit(method, identity)
+        except Expired as error:
+            return self._denying(method, error.identity, self._not_now(error))
         except Unauthenticated as error:
             denied = _Denied(_Status.UNAUTHENTICATED, str(error))
             return self._denying(method, None, denied)
@@ -132,6 +136,11 @@ class Proxy(grpc.GenericRpcHandler):
         return grpc.stream_unary_rpc_method_handler(
             partial(self._answer, method, call, identity, _passed_on(sent, identity))
         )
+
+    def _not_now(self, expired: Expired) -> _Denied:
+        if self._access.standing(expired.identity) is Standing.REVOKED:
+            return _revoked(expired.identity)
+        return _Denied(_Status.UNAVAILABLE, str(expired))
 
     def _admit(self, method: str, identity: Identity) -> Call:
         if self._access.standing(identity) is Standing.REVOKED:

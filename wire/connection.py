@@ -25,7 +25,11 @@ _log = logging.getLogger(__name__)
 _INNERMOST = re.compile(r'(?:message|error): "([^"]+)"')
 
 _PATIENT = RetryConfig(
-    initial_interval_millis=100, max_interval_millis=5_000, max_elapsed_time_millis=None
+    initial_interval_millis=100,
+    max_interval_millis=5_000,
+    max_elapsed_time_millis=None,
+    # To the SDK this means any number; by default it gives up after ten.
+    max_retries=0,
 )
 """Without end: the result of an hour of applying outlives any outage of the control plane."""
 
@@ -39,6 +43,9 @@ class Credential(Protocol):
 
     def attach(self, client: Client) -> None:
         """Give a client each new one from now on."""
+
+    async def renew(self) -> None:
+        """Get a new one, however long it takes: the one at hand was refused."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,7 @@ async def connect(
         keys: What payloads are encrypted with; without them they are plain.
         patient: Calls of the client are retried without end, instead of for 10 s.
     """
-    for delay in _delays():
+    for delay in delays():
         try:
             return await connect_once(where, keys, patient=patient)
         except (RuntimeError, RPCError) as error:
@@ -122,7 +129,8 @@ async def connect(
     raise AssertionError("the delays never end")
 
 
-def _delays() -> Iterator[float]:
+def delays() -> Iterator[float]:
+    """Seconds between one try and the next, without end."""
     delay = 1.0
     while True:
         yield delay

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+from weakref import WeakSet
 
 from temporalio.client import Client
 
@@ -34,6 +35,8 @@ from wire.sealing import CannotUnseal, unseal
 _log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_SECONDS = 60.0
+_LONGEST_WAIT_FOR_GATEWAY_SECONDS = 15.0
+"""One that was away for longer than a credential lives leaves its workers idle until they ask."""
 _STEP_SECONDS = 15.0
 _FILE = "enrolled.json"
 
@@ -198,8 +201,9 @@ class Credentials:
         self._sleep = sleep
         self._token = ""
         self._ends = 0.0
-        self._clients: list[Client] = []
+        self._clients: WeakSet[Client] = WeakSet()
         self._renewing: asyncio.Task[None] | None = None
+        self._asking = asyncio.Lock()
         self._told = ""
 
     @property
@@ -210,7 +214,7 @@ class Credentials:
     def attach(self, client: Client) -> None:
         """Give a Temporal client each new credential, while it is connected."""
         client.api_key = self._token
-        self._clients.append(client)
+        self._clients.add(client)
 
     def payload_keys(self) -> bytes:
         """What the control side handed to this worker, to read its payloads with."""
@@ -235,6 +239,13 @@ class Credentials:
             await self.refresh_payload_keys()
         self._renewing = asyncio.create_task(self._keep_fresh(answer))
 
+    async def renew(self) -> None:
+        """Get a new one, however long it takes: the one at hand was refused."""
+        refused = self._token
+        async with self._asking:
+            if self._token == refused:
+                await self._insist()
+
     async def stop(self) -> None:
         """Renew no more."""
         if self._renewing is not None:
@@ -247,7 +258,8 @@ class Credentials:
             # Workers that started together do not renew together.
             half = answer.seconds / 2 * random.uniform(0.8, 1.1)  # noqa: S311
             await self._pass(half)
-            answer = await self._insist()
+            async with self._asking:
+                answer = await self._insist()
 
     async def _pass(self, seconds: float) -> None:
         """Wait in small steps: while the machine is suspended, sleeps are, too."""
@@ -258,9 +270,11 @@ class Credentials:
     async def _insist(self) -> Credential:
         """Try until there is a credential: what is refused today may be restored tomorrow."""
         for delay in _delays():
+            wait = delay
             try:
                 answer = await self._try()
             except GatewayAway as error:
+                wait = min(delay, _LONGEST_WAIT_FOR_GATEWAY_SECONDS)
                 self._tell(logging.WARNING, f"No new credential yet: {error}")
             except GatewayRefused as error:
                 self._tell(logging.ERROR, f"No credential: {error}")
@@ -269,7 +283,7 @@ class Credentials:
             else:
                 self._take(answer)
                 return answer
-            await self._sleep(delay * random.uniform(0.7, 1.3))  # noqa: S311
+            await self._sleep(wait * random.uniform(0.7, 1.3))  # noqa: S311
         raise AssertionError("the delays never end")
 
     async def _try(self) -> Credential:

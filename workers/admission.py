@@ -94,6 +94,9 @@ class _Fixed:
     def attach(self, client: Client) -> None:
         """It stays as it is."""
 
+    async def renew(self) -> None:
+        """There is no other."""
+
 
 def _payload_keys(settings: GatewaySettings) -> dict[str, KeyRing]:
     """By org, what its Access workflow is read with.

@@ -2,7 +2,8 @@
 
 The first SIGTERM, SIGINT or SIGQUIT drains: no new work is taken, and what runs may end, however
 long its tool needs. The second one interrupts the tools and waits for them. A pause drains, too,
-and then waits for its end.
+and then waits for its end. Where the SDK gives up asking for work, what runs may end, and the same
+process asks again, with a new credential.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -19,7 +20,7 @@ from typing import TypeVar
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from wire.connection import TemporalAddress, connect
+from wire.connection import TemporalAddress, connect, delays
 from wire.keys import Keys
 from workers.log_lines import WordlessExceptions
 from workers.readiness import announce_ready
@@ -28,6 +29,13 @@ _log = logging.getLogger(__name__)
 
 DRAIN_TIMEOUT = timedelta(days=1)
 """A tool that applies is never stopped by a drain; its own timeout bounds it."""
+
+_LAST_RESULTS_SECONDS = 30.0
+"""For which a worker that was told to leave twice goes on sending what its control plane has not
+taken."""
+
+_WORKED_SECONDS = 60.0
+"""A worker that was at work for so long has found its control plane in order."""
 
 _LOOK_AGAIN_SECONDS = 2.0
 """At what may pause the worker: a file, which tells nobody when it comes."""
@@ -82,6 +90,22 @@ def run(where: TemporalAddress, make: Make, settings: Settings) -> None:
     os._exit(status)
 
 
+class _NoWork(Exception):
+    """The SDK has given up asking for work; the message has the control plane's reason."""
+
+
+def _is_refusal(error: RuntimeError) -> bool:
+    """Whether it is one of the control plane's, and no fault of this process."""
+    words = _innermost(error)
+    return words.startswith(("Poll failure", "Worker validation failed"))
+
+
+def _innermost(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return str(error)
+
+
 class _Life:
     def __init__(self, where: TemporalAddress, make: Make, settings: Settings) -> None:
         self._where = where
@@ -89,6 +113,8 @@ class _Life:
         self._settings = settings
         self._paused = settings.paused
         self._leave = asyncio.Event()
+        self._in_vain = asyncio.Event()
+        self._delays: Iterator[float] = delays()
         self._interrupting: asyncio.Task[None] | None = None
 
     async def live(self) -> int:
@@ -106,12 +132,7 @@ class _Life:
         if self._leave.is_set():
             return 0
         keys = self._settings.keys()
-        client = await self._unless_leaving(connect(self._where, keys))
-        if client is None:
-            return 0
-        patient = await self._unless_leaving(connect(self._where, keys, patient=True))
-        if patient is None:
-            return 0
+        clients: tuple[Client, Client] | None = None
         while True:
             if self._paused():
                 announce_ready()
@@ -119,21 +140,61 @@ class _Life:
                 await self._unless_leaving(self._until(False))
             if self._leave.is_set():
                 return 0
+            # One that ended on a refusal may never let go of its clients.
+            clients = clients or await self._unless_leaving(self._connected(keys))
+            if clients is None:
+                return 0
+            client, patient = clients
             worker = self._make(client)
             # Building a worker resets its client to retry for 10 s; a result must survive longer.
             worker.client = patient
-            status = await self._work(worker)
-            if status or self._leave.is_set():
-                return status
+            began = loop.time()
+            try:
+                await self._work(worker)
+            except _NoWork as error:
+                clients = None
+                if loop.time() - began > _WORKED_SECONDS:
+                    self._delays = delays()
+                await self._unless_leaving(self._before_asking_again(error))
+            except Exception as error:
+                _log.error("The worker ended: %s", error)
+                return 1
+            if self._leave.is_set():
+                return 0
+
+    async def _connected(self, keys: Keys | None) -> tuple[Client, Client]:
+        """A client to build a worker on, and the one that it works with."""
+        return (
+            await connect(self._where, keys),
+            await connect(self._where, keys, patient=True),
+        )
+
+    async def _before_asking_again(self, error: "_NoWork") -> None:
+        """Wait until it may be of use: whoever ended on a refusal would only be refused again."""
+        delay = next(self._delays)
+        _log.warning(
+            "%s no longer answers this worker, which begins anew in %.0f s: %s",
+            self._where.address,
+            delay,
+            error,
+        )
+        await asyncio.sleep(delay)
+        if self._where.credential is not None:
+            await self._where.credential.renew()
 
     async def _until(self, paused: bool) -> None:
         """Wait until it is paused, or no more."""
         while self._paused() is not paused:  # noqa: ASYNC110 - a file tells nobody
             await asyncio.sleep(_LOOK_AGAIN_SECONDS)
 
-    async def _work(self, worker: Worker) -> int:
+    async def _work(self, worker: Worker) -> None:
+        """Work until it shall end.
+
+        Raises:
+            _NoWork: the control plane refuses to give any.
+        """
         working = asyncio.create_task(worker.run())
-        stopping = [
+        stopping: list[asyncio.Task[object]] = [
             asyncio.create_task(self._leave.wait()),
             asyncio.create_task(self._until(True)),
         ]
@@ -142,16 +203,27 @@ class _Life:
         await asyncio.wait({working, *stopping}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
             _log.info("Draining: what runs may end; no new work is taken.")
-            await worker.shutdown()
+            stopping += [
+                asyncio.create_task(worker.shutdown()),
+                asyncio.create_task(self._in_vain.wait()),
+            ]
+            await asyncio.wait({working, stopping[-1]}, return_when=asyncio.FIRST_COMPLETED)
         for task in stopping:
             task.cancel()
+        if not working.done():
+            _log.warning(
+                "Leaving, though %s has not taken every result: what an operation came to is in "
+                "its journal, where the next attempt finds it.",
+                self._where.address,
+            )
+            return
         try:
             await working
-        except Exception as error:
-            _log.error("The worker ended: %s", error)
-            return 1
+        except RuntimeError as error:
+            if not _is_refusal(error):
+                raise
+            raise _NoWork(_innermost(error)) from error
         _log.info("Done; nothing is left running.")
-        return 0
 
     async def _unless_leaving(self, waiting: Awaitable[T]) -> T | None:
         """Wait, unless a signal tells to leave first."""
@@ -170,8 +242,16 @@ class _Life:
         if not self._leave.is_set():
             _log.info("%s: leaving.", name)
             self._leave.set()
-        elif self._settings.interrupt is not None and self._interrupting is None:
-            _log.warning("%s again: interrupting the tools, and waiting for them.", name)
-            self._interrupting = asyncio.ensure_future(self._settings.interrupt())
+        elif self._interrupting is None:
+            if self._settings.interrupt is not None:
+                _log.warning("%s again: interrupting the tools, and waiting for them.", name)
+            self._interrupting = asyncio.ensure_future(self._hurry())
         else:
             _log.info("%s: already leaving.", name)
+
+    async def _hurry(self) -> None:
+        """End the tools; their results are waited for a little, since nobody may be there."""
+        if self._settings.interrupt is not None:
+            await self._settings.interrupt()
+        await asyncio.sleep(_LAST_RESULTS_SECONDS)
+        self._in_vain.set()

@@ -26,7 +26,7 @@ from gateway.calls import WORKFLOW_SERVICE
 from gateway.certificates import Certificate
 from gateway.door import Door, DoorSettings
 from gateway.front import FrontLimits
-from gateway.identity import Identity, Standing, Unauthenticated
+from gateway.identity import Expired, Identity, Standing, Unauthenticated
 from gateway.limits import Limits
 from gateway.listening import listen
 from gateway.upstream import TemporalFrontend
@@ -56,7 +56,7 @@ class Credentials:
         if identity is None:
             raise Unauthenticated("there is no credential that this gateway knows")
         if identity.expires < time.time():
-            raise Unauthenticated(f"the credential of {identity.shown} has expired")
+            raise Expired(f"the credential of {identity.shown} has expired", identity)
         return identity
 
 

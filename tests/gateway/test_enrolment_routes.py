@@ -21,7 +21,7 @@ from temporalio.client import Client
 from activities.access.authority import EnrolmentKey
 from gateway.address_limits import AddressLimits
 from gateway.credentials import CredentialKey
-from gateway.identity import Standing, Unauthenticated
+from gateway.identity import Expired, Standing, Unauthenticated
 from tests.gateway.enrolment_site import (
     ORG,
     Clock,
@@ -437,6 +437,29 @@ async def test_it_is_kept_fresh_and_comes_back_by_itself(  # noqa: PLR0917 - fix
     door.clock.now = NOW
     for secret in (first, second):
         assert secret not in caplog.text
+
+
+async def test_a_credential_that_was_refused_is_renewed_at_once(
+    org: Org, door: Gateway, subject: str, worker: WorkerIdentity, tmp_path: Path
+) -> None:
+    """The gateway's clock was mended, say: what had half of its life before it is over."""
+    token_file = tmp_path / "token"
+    token_file.write_text(org.token(subject).render())
+    who = enrolee(org, subject, worker, door.address)
+    enrolling = Enrolling(who, tmp_path, ByToken(token_file))
+    enrolling.calls = door.calls(org, subject, worker, Clock(NOW))
+    credentials = Credentials(enrolling, elapsed=lambda: 0.0, sleep=Steps().sleep)
+    await soon(credentials.start())
+    refused = credentials.token
+    door.clock.now += 3600
+    with pytest.raises(Expired):
+        door.credentials.authenticate(f"Bearer {refused}")
+    # Two that were refused together ask once.
+    await soon(asyncio.gather(credentials.renew(), credentials.renew()))
+    assert credentials.token != refused
+    assert door.credentials.authenticate(f"Bearer {credentials.token}").shown == subject
+    await credentials.stop()
+    door.clock.now = NOW
 
 
 async def test_payload_keys_are_renewed_without_a_token(

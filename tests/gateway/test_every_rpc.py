@@ -117,7 +117,7 @@ def expected(otherwise: StatusCode, let_through: dict[str, StatusCode]) -> dict[
         (INSTALL, StatusCode.PERMISSION_DENIED, LET_THROUGH),
         (BUILD, StatusCode.PERMISSION_DENIED, LET_THROUGH),
         (REVOKED, StatusCode.PERMISSION_DENIED, {}),
-        (EXPIRED, StatusCode.UNAUTHENTICATED, {}),
+        (EXPIRED, StatusCode.UNAVAILABLE, {}),
         (None, StatusCode.UNAUTHENTICATED, {}),
     ],
     ids=["an install worker", "a build worker of another org", "revoked", "expired", "nobody"],

@@ -18,7 +18,7 @@ from gateway.credentials import (
     CredentialKeyUnusable,
     GatewayCredentials,
 )
-from gateway.identity import Identity, Unauthenticated
+from gateway.identity import Expired, Identity, Unauthenticated
 from gateway.peers import whose
 
 
@@ -56,8 +56,12 @@ def test_it_ends_with_a_grace_for_gateways_whose_clocks_differ() -> None:
     assert made.authenticate(f"Bearer {TOKEN}") == IDENTITY
     clock.now += 2
     for one in (made, GatewayCredentials([OLD], clock=clock)):
-        with pytest.raises(Unauthenticated, match=r"ended at .* install/acme|install/acme ended"):
+        with pytest.raises(Expired, match=r"ended at .* install/acme|install/acme ended") as over:
             one.authenticate(f"Bearer {TOKEN}")
+        assert over.value.identity == IDENTITY, "who it is, is still known"
+    with pytest.raises(Unauthenticated) as stranger:
+        GatewayCredentials([NEW], clock=clock).authenticate(f"Bearer {TOKEN}")
+    assert not isinstance(stranger.value, Expired), "this gateway did not sign it"
     assert not made._known
 
 

@@ -198,9 +198,27 @@ async def test_an_expired_credential_ends_no_poll_that_waits(authority: Authorit
         poll = acme.start("PollActivityTaskQueue")
         await played.held.wait()
         site.credentials.known["acme"] = replace(ACME, expires=1.0)
-        assert (await acme.status("GetSystemInfo"))[0] is StatusCode.UNAUTHENTICATED
+        assert (await acme.status("GetSystemInfo"))[0] is StatusCode.UNAVAILABLE
         assert not poll.done()
         poll.cancel()
+
+
+async def test_an_expired_credential_has_to_be_renewed_and_a_revoked_one_is_denied(
+    authority: Authority,
+) -> None:
+    """On any other answer an SDK worker drops what it has done, and ends."""
+    async with playing(authority) as (_, site, gateway, acme):
+        site.credentials.known["acme"] = replace(ACME, expires=1.0)
+        for rpc in ("PollActivityTaskQueue", "RespondActivityTaskCompleted", "NoSuchRpc"):
+            status, why = await acme.status(rpc)
+            assert status is StatusCode.UNAVAILABLE
+            assert "has expired" in why
+        site.standings.set(ACME, Standing.REVOKED)
+        status, why = await acme.status("RespondActivityTaskCompleted")
+        assert status is StatusCode.PERMISSION_DENIED
+        assert "revoked" in why
+        async with gateway.channel("no word that it knows") as nobody:
+            assert (await nobody.status("GetSystemInfo"))[0] is StatusCode.UNAUTHENTICATED
 
 
 async def test_two_credentials_are_none(authority: Authority) -> None:

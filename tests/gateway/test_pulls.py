@@ -116,6 +116,22 @@ def test_only_pulls_by_digest_pass(site: PullSite, layout: Layout) -> None:
         assert client.delete(paths(made)[0]).status_code == 405
 
 
+def test_whose_credential_has_expired_comes_again_and_the_revoked_do_not(
+    site: PullSite, layout: Layout
+) -> None:
+    """On 401 a worker whose gateway was away fails the run that it is in."""
+    made = make_release(layout, b"mine")
+    site.installs.told = {"acme": [made.index]}
+    site.credentials.known["acme"] = install("acme", expires=1.0)
+    with site.serving() as address, pulling(address, "acme") as client:
+        refused = client.get(paths(made)[0])
+        assert code(refused) == (503, "UNAVAILABLE")
+        assert int(refused.headers["Retry-After"]) > 0
+        assert RegistryRefused(refused.status_code, refused.text).passing
+        site.standings.set(install("acme"), Standing.REVOKED)
+        assert code(client.get(paths(made)[0])) == (403, "DENIED")
+
+
 def test_who_proves_nothing_is_asked_to_and_the_revoked_are_denied(
     site: PullSite, layout: Layout
 ) -> None:

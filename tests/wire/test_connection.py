@@ -28,7 +28,7 @@ async def test_an_address_that_does_not_answer_raises_at_once(nowhere: TemporalA
 async def test_it_waits_and_says_for_what(
     nowhere: TemporalAddress, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "_delays", lambda: iter([0.01, 0.02, 3600]))
+    monkeypatch.setattr(connection, "delays", lambda: iter([0.01, 0.02, 3600]))
     caplog.set_level(logging.WARNING, "wire.connection")
     connecting = asyncio.create_task(connect(nowhere))
     async with asyncio.timeout(10):
@@ -60,7 +60,7 @@ async def test_it_connects_as_soon_as_somebody_is_there(
         return answer
 
     monkeypatch.setattr(connection, "connect_once", once)
-    monkeypatch.setattr(connection, "_delays", lambda: iter([0.0] * 5))
+    monkeypatch.setattr(connection, "delays", lambda: iter([0.0] * 5))
     assert await connect(nowhere, patient=True) == "a client"  # type: ignore[comparison-overlap]
 
 
@@ -76,8 +76,8 @@ async def test_another_error_is_not_waited_out(
 
 
 def test_delays_grow_and_stay_short() -> None:
-    delays = connection._delays()
-    found = [next(delays) for _ in range(20)]
+    waits = connection.delays()
+    found = [next(waits) for _ in range(20)]
     assert found[:4] == [1, 2, 4, 8]
     assert set(found[4:]) == {15}
 
