@@ -54,8 +54,9 @@ class TriggeredActions:
                     trigger=one.trigger,
                 ),
                 id=self._workflow_id(one),
-                # The run that it belongs to was ended: it has lost its reason.
-                parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
+                # A cancel of the run that it belongs to reaches it; where that is ended otherwise,
+                # a script is not interrupted in the middle.
+                parent_close_policy=ParentClosePolicy.ABANDON,
                 static_summary=f"{one.action} on {self.install}: {why}",
                 search_attributes=shown_from_the_start(
                     app=self.app, install=self.install, component=one.action, status="running"

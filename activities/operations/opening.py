@@ -15,7 +15,7 @@ tool of theirs that still lives is attached to.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -38,6 +38,11 @@ _LOOK_AGAIN_SECONDS: Final = 5.0
 """A store does not tell when another machine gives its lease back early."""
 
 
+async def nobody_cancels() -> bool:
+    """Where no person has a way to."""
+    return False
+
+
 class Operations:
     """The operations of one worker process."""
 
@@ -49,7 +54,7 @@ class Operations:
         machine: Machine,
         waits: Say = lambda text: None,
         *,
-        cancelled_by_person: Callable[[], bool] = lambda: False,
+        cancelled_by_person: Callable[[], Awaitable[bool]] = nobody_cancels,
         terms: LeaseTerms | None = None,
         clock: Callable[[], float] = time.time,
         memory: MemoryLimiter | None = None,
@@ -207,7 +212,7 @@ class Operations:
             yield
         except asyncio.CancelledError:
             current = place.current()
-            if self._context.cancelled_by_person() and current and current.key == key:
+            if current and current.key == key and await self._context.cancelled_by_person():
                 await place.interrupt(current.folder)
             raise
 

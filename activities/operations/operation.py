@@ -4,7 +4,7 @@
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -59,7 +59,7 @@ class Context:
     journal: Journal
     leases: Leases
     terms: LeaseTerms
-    cancelled_by_person: Callable[[], bool]
+    cancelled_by_person: Callable[[], Awaitable[bool]]
     followed: dict[Path, Subject]
     """By the run's folder: what is waited for now."""
     memory: MemoryLimiter
@@ -245,7 +245,7 @@ class Operation:
         try:
             return await self._place.follow(folder, self._lease.lost)
         except asyncio.CancelledError:
-            if self._context.cancelled_by_person():
+            if await self._context.cancelled_by_person():
                 await self._place.interrupt(folder)
             raise
         finally:

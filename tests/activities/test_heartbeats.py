@@ -3,12 +3,15 @@
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from temporalio.activity import ActivityCancellationDetails
+from temporalio.client import AsyncActivityCancelledError, Client
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 
+from activities import heartbeats
 from activities.heartbeats import cancelled_by_person, heartbeating
 
 
@@ -95,33 +98,94 @@ async def test_a_cancel_of_the_activity_goes_through() -> None:
             await task
 
 
-@pytest.mark.parametrize(
-    ("details", "expected"),
-    [
-        (ActivityCancellationDetails(cancel_requested=True), True),
-        (ActivityCancellationDetails(not_found=True), False),
-        (ActivityCancellationDetails(timed_out=True), False),
-        (ActivityCancellationDetails(worker_shutdown=True), False),
-        (ActivityCancellationDetails(), False),
-    ],
-)
-async def test_only_a_persons_cancel_counts(
-    details: ActivityCancellationDetails, expected: bool
-) -> None:
-    environment = ActivityEnvironment()
-    begun = asyncio.Event()
-    asked: list[bool] = []
+class Server:
+    """Answers heartbeats, in order: nothing, or what the SDK makes of the answer."""
 
-    async def work() -> None:
-        assert not cancelled_by_person()
+    def __init__(self, *answers: Exception | None) -> None:
+        self._answers = list(answers)
+        self.asked: list[bytes] = []
+
+    def get_async_activity_handle(self, *, task_token: bytes) -> "Server":
+        self.asked.append(task_token)
+        return self
+
+    async def heartbeat(self, *, rpc_timeout: timedelta) -> None:
+        answer = self._answers.pop(0)
+        if answer is not None:
+            raise answer
+
+
+async def told(details: ActivityCancellationDetails, server: Server) -> bool:
+    """What is made of the cancel of an activity that is told these details."""
+    environment = ActivityEnvironment(client=cast(Client, server))
+    begun = asyncio.Event()
+
+    async def work() -> bool:
+        assert not await cancelled_by_person()
         begun.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            asked.append(cancelled_by_person())
+            return await cancelled_by_person()
+        raise AssertionError("it waits for ever")
 
     task = asyncio.ensure_future(environment.run(work))
     await begun.wait()
     environment.cancel(details)
-    await task
-    assert asked == [expected]
+    return await task
+
+
+def cancelled(**how: bool) -> AsyncActivityCancelledError:
+    return AsyncActivityCancelledError(ActivityCancellationDetails(**how))
+
+
+REQUESTED = cancelled(cancel_requested=True)
+
+
+def refused(status: RPCStatusCode) -> RPCError:
+    return RPCError("refused", status, b"")
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        ActivityCancellationDetails(not_found=True),
+        ActivityCancellationDetails(timed_out=True),
+        ActivityCancellationDetails(worker_shutdown=True),
+        ActivityCancellationDetails(),
+    ],
+)
+async def test_no_other_cancel_is_a_persons(details: ActivityCancellationDetails) -> None:
+    server = Server()
+    assert not await told(details, server)
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (REQUESTED, True),
+        # What was terminated, or has ended otherwise.
+        (refused(RPCStatusCode.NOT_FOUND), False),
+        (refused(RPCStatusCode.PERMISSION_DENIED), False),
+        (cancelled(reset=True), False),
+        (cancelled(paused=True), False),
+        (None, False),
+    ],
+)
+async def test_a_cancel_counts_once_the_server_says_that_it_was_asked_for(
+    answer: Exception | None, expected: bool
+) -> None:
+    server = Server(answer)
+    assert await told(ActivityCancellationDetails(cancel_requested=True), server) is expected
+    assert server.asked == [ActivityEnvironment.default_info().task_token]
+
+
+async def test_the_servers_word_is_waited_for_while_it_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(heartbeats, "_ASK_AGAIN_SECONDS", 0.0)
+    away = [refused(RPCStatusCode.UNAVAILABLE), refused(RPCStatusCode.DEADLINE_EXCEEDED)]
+    server = Server(*away, REQUESTED)
+    assert await told(ActivityCancellationDetails(cancel_requested=True), server)
+    assert len(server.asked) == 3

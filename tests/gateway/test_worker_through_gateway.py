@@ -2,15 +2,17 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from grpc import StatusCode
 from temporalio import activity, workflow
+from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import (
@@ -18,6 +20,7 @@ from temporalio.api.workflowservice.v1 import (
     PollActivityTaskQueueResponse,
     RecordActivityTaskHeartbeatRequest,
     RecordActivityTaskHeartbeatResponse,
+    ResetWorkflowExecutionRequest,
     RespondActivityTaskCompletedRequest,
 )
 from temporalio.client import (
@@ -26,10 +29,12 @@ from temporalio.client import (
     ActivityHandle,
     Client,
     WorkflowFailureError,
+    WorkflowHandle,
 )
 from temporalio.exceptions import CancelledError
 from temporalio.worker import PollerBehaviorSimpleMaximum, UnsandboxedWorkflowRunner, Worker
 
+from activities.heartbeats import cancelled_by_person
 from gateway.identity import Standing
 from gateway.task_tokens import TaskTokens
 from tests.gateway.gateway_parts import Address, Site, build, install
@@ -79,6 +84,54 @@ class Quiet(Long):
             self.cancelled.set()
             raise
         return "done"
+
+
+class Asking(Quiet):
+    """The same; told that it is cancelled, it asks whether that is a person's word."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_person: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    @activity.defn(name="quiet")
+    async def run(self) -> str:
+        self.began.set()
+        activity.heartbeat()
+        try:
+            await self.end.wait()
+        except asyncio.CancelledError:
+            details = activity.cancellation_details()
+            assert details is not None and details.cancel_requested
+            self.by_person.set_result(await cancelled_by_person())
+            raise
+        return "done"
+
+
+async def cancel(run: WorkflowHandle[Any, Any]) -> None:
+    await run.cancel()
+
+
+async def terminate(run: WorkflowHandle[Any, Any]) -> None:
+    await run.terminate("a test")
+
+
+async def reset(run: WorkflowHandle[Any, Any]) -> None:
+    client = run._client
+    await client.workflow_service.reset_workflow_execution(
+        ResetWorkflowExecutionRequest(
+            namespace="dev",
+            workflow_execution=WorkflowExecution(workflow_id=run.id),
+            reason="a test",
+            workflow_task_finish_event_id=4,
+            request_id=uuid4().hex,
+        )
+    )
+    await terminate(client.get_workflow_handle(run.id))
+
+
+async def wait_for_its_timeout(run: WorkflowHandle[Any, Any]) -> None:
+    with pytest.raises(WorkflowFailureError):
+        await run.result()
 
 
 @workflow.defn(name="CallsQuiet")
@@ -212,6 +265,36 @@ async def test_a_command_to_cancel_names_the_activity_as_its_worker_knows_it(
             await run.result()
         assert isinstance(failed.value.__cause__, CancelledError)
         assert gateway.door.counters.calls["RespondNexusTaskCompleted"] == 1
+
+
+@pytest.mark.parametrize(
+    ("end", "by_person"),
+    [(cancel, True), (terminate, False), (reset, False), (wait_for_its_timeout, False)],
+)
+async def test_only_a_cancel_is_a_persons_word_whatever_a_command_says(
+    site: Site,
+    server: Client,
+    end: Callable[[WorkflowHandle[Any, Any]], Awaitable[None]],
+    by_person: bool,
+) -> None:
+    asking = Asking()
+    async with (
+        site.gateway() as gateway,
+        working(gateway, asking),
+        Worker(
+            server,
+            task_queue="control",
+            workflows=[CallsQuiet],
+            workflow_runner=UnsandboxedWorkflowRunner(),
+        ),
+    ):
+        timeout = timedelta(seconds=2) if end is wait_for_its_timeout else None
+        run = await server.start_workflow(
+            CallsQuiet.run, id=uuid4().hex, task_queue="control", execution_timeout=timeout
+        )
+        await asking.began.wait()
+        await end(run)
+        assert await asking.by_person is by_person
 
 
 async def test_whatever_queue_it_names_it_gets_its_own(site: Site, server: Client) -> None:

@@ -9,7 +9,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from contracts.actions import StepInput
-from contracts.deploys import ApplyInput, PlanInput
+from contracts.deploys import ApplyInput, PlanInput, TriggeredAction
 from contracts.errors import NotUnderstood
 from contracts.operations import StopInput
 from tests.workflow_histories import history_of, record
@@ -194,3 +194,32 @@ async def test_where_no_tool_can_be_nobody_is_asked(site: Site) -> None:
     assert not site.worker.told(StopInput)
     with pytest.raises(RPCError):
         await run.terminate("it has ended")
+
+
+@pytest.mark.parametrize("end", [Handle.cancel, Handle.terminate])
+async def test_the_action_of_a_run_ends_with_a_cancel_alone(
+    site: Site, end: Callable[[Handle], Awaitable[None]]
+) -> None:
+    """A run that was terminated, or that the server ended, is no reason to interrupt a script."""
+    await site.begin()
+    site.worker.actions = [TriggeredAction(action="health", trigger="pre-deploy-all-components")]
+    gate = site.worker.gate("step 0")
+    run = await site.deploy()
+    await site.worker.wait_for("step 0")
+    [action] = [
+        one
+        async for one in site.client.list_workflows(f"ExclaveInstall = '{site.install}'")
+        if one.id.startswith("action/")
+    ]
+    await end(run)
+    if end is Handle.cancel:
+        assert await ended(run) == WorkflowExecutionStatus.CANCELED
+    gate.set()
+    how = await ended(site.client.get_workflow_handle(action.id))
+    expected = (
+        WorkflowExecutionStatus.CANCELED
+        if end is Handle.cancel
+        else WorkflowExecutionStatus.COMPLETED
+    )
+    assert how == expected
+    assert len(site.worker.told(StopInput)) == (end is Handle.cancel)

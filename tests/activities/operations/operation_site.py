@@ -45,9 +45,12 @@ class Site:
             folder_description(self.store.root),
             self.data,
             self.machine,
-            cancelled_by_person=lambda: self.by_person,
+            cancelled_by_person=self._by_person,
             terms=terms,
         )
+
+    async def _by_person(self) -> bool:
+        return self.by_person
 
     def leases(self, machine: Machine, seconds: float = 90) -> Leases:
         return Leases(self.store, machine, seconds=seconds)
