@@ -243,6 +243,9 @@ class WaitingPlan(Message):
     digest: Digest
     teardown: bool
     changes: ChangeCounts
+    plan_key: str = ""
+    """The key of the operation that made it, by which its view is read; empty where a control
+    worker from before tells of it."""
 
 
 class PartProgress(Message):
@@ -287,3 +290,8 @@ VIEW = Activity(
     # A person waits: say that the worker is away instead of waiting with them.
     schedule_to_start=timedelta(seconds=5),
 )
+"""Started by itself, without a workflow; by the update `view`, within the run."""
+
+MOST_VIEWS = 20
+"""How many pages the update `view` gives of one run's plans: each lies in the run's history twice,
+and a history that grows too large, like 2,000 updates, ends the run."""

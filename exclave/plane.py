@@ -1,7 +1,7 @@
 """The control plane as the commands reach it: every call ends, and every refusal is a sentence."""
 
 from collections.abc import Awaitable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -17,7 +17,7 @@ from temporalio.client import (
     WorkflowQueryRejectedError,
     WorkflowUpdateFailedError,
 )
-from temporalio.common import QueryRejectCondition, RetryPolicy, WorkflowIDConflictPolicy
+from temporalio.common import QueryRejectCondition, WorkflowIDConflictPolicy
 from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError
 
@@ -27,7 +27,6 @@ from exclave.exits import Away, Refused
 from exclave.refusals import (
     ACTIVITIES,
     ANSWER,
-    UNKNOWN_ACTIVITY,
     NoSuchRun,
     Refusals,
     is_outage,
@@ -36,6 +35,7 @@ from exclave.refusals import (
     of_activity,
     of_message,
 )
+from exclave.standalone import answer_of
 from exclave.updates import sent_until_taken
 from wire.connection import TemporalAddress, connect_once
 from wire.key_files import KeyFileError
@@ -49,12 +49,6 @@ O = TypeVar("O", bound=BaseModel)  # noqa: E741
 T = TypeVar("T")
 M = TypeVar("M", bound=Message)
 Run = WorkflowHandle[Any, Any]
-
-_TRIES = RetryPolicy(
-    initial_interval=timedelta(seconds=0.5),
-    maximum_attempts=3,
-    non_retryable_error_types=[UNKNOWN_ACTIVITY],
-)
 
 
 def quieten() -> None:
@@ -195,25 +189,15 @@ class Plane:
             whose: How the worker is called in a message.
 
         Raises:
-            Refused: the activity fails.
+            NotOffered: Temporal does no activities without a workflow.
+            Refused: the activity fails, or is answered with something else.
             Away: the worker does not take it, or Temporal does not answer.
         """
-        call = self.client.execute_activity(
-            activity.name,
-            input,
-            result_type=activity.result,
-            id=f"{activity.name}/{uuid4()}",
-            task_queue=queue,
-            start_to_close_timeout=activity.start_to_close,
-            schedule_to_start_timeout=activity.schedule_to_start,
-            heartbeat_timeout=activity.heartbeat,
-            retry_policy=_TRIES,
-        )
         try:
-            done: O = await self._answered(call, activity.name)
+            call = answer_of(self.client, activity, input, queue)
+            return await self._answered(call, activity.name)
         except ActivityFailureError as error:
             raise of_activity(error, whose) from error
-        return done
 
     async def find(self, query: str, limit: int | None) -> list[WorkflowExecution]:
         """The first workflows that a visibility query finds, newest first; None means all."""

@@ -2,12 +2,28 @@
 
 import getpass
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
 
 from apps.parts import part_shown
-from contracts.deploys import Approval, PlanView, ViewRequest, Waiting, WaitingPlan
+from contracts.deploys import (
+    FEATURE_DEPLOY,
+    VIEW,
+    Approval,
+    PlanView,
+    ViewInput,
+    ViewRequest,
+    Waiting,
+    WaitingPlan,
+)
+from contracts.names import install_queue, owner_of
 from exclave.exits import Refused
 from exclave.plane import Plane
+from exclave.refusals import NotOffered
+
+MOST_PAGES: Final = 1_000
+"""Of a view: 250 MiB, more than a terminal holds. How many there are is the worker's word."""
 
 
 async def waiting_plans(plane: Plane, run: str) -> list[WaitingPlan]:
@@ -21,18 +37,53 @@ async def waiting_plans(plane: Plane, run: str) -> list[WaitingPlan]:
 
 
 async def view_of(plane: Plane, run: str, plan: WaitingPlan) -> str:
-    """All pages of a plan's view.
+    """All pages of a plan's view, from the worker of the install that the run belongs to.
 
     Raises:
         Away: the install's worker, which keeps the plan, does not answer.
-        Refused: the plan does not wait any more.
+        Refused: the plan does not wait any more, or what the worker shows is not the plan.
     """
-    text, page, pages = [], 1, 1
-    while page <= pages:
-        view = await plane.tell(run, "view", ViewRequest(digest=plan.digest, page=page), PlanView)
-        text.append(view.text)
-        page, pages = page + 1, view.pages
-    return "".join(text)
+    pages = [await _page(plane, run, plan, 1)]
+    count = pages[0].pages
+    if count > MOST_PAGES:
+        raise Refused(
+            f"The plan {plan.digest} has a view of {count} pages, more than the {MOST_PAGES} that "
+            f"are shown. Read it on the worker's machine, with `exclave worker plans`."
+        )
+    for number in range(2, count + 1):
+        pages.append(await _page(plane, run, plan, number))
+    return "".join(one.text for one in pages)
+
+
+async def _page(plane: Plane, run: str, plan: WaitingPlan, number: int) -> PlanView:
+    """One page, which is that page of that plan."""
+    page = await _read_page(plane, run, plan, number)
+    if (page.component, page.digest, page.page) != (plan.component, plan.digest, number):
+        raise Refused(
+            f"Asked for page {number} of the plan {plan.digest} of {part_shown(plan.component)}, "
+            f"the worker showed page {page.page} of {page.digest} of {part_shown(page.component)}. "
+            "Do not approve it; look at the worker."
+        )
+    return page
+
+
+async def _read_page(plane: Plane, run: str, plan: WaitingPlan, number: int) -> PlanView:
+    owner = owner_of(run)
+    if owner is not None and plan.plan_key:
+        _, install = owner
+        asked = ViewInput(
+            requires=[FEATURE_DEPLOY],
+            install=install,
+            component=plan.component,
+            plan_key=plan.plan_key,
+            page=number,
+        )
+        whose = f"The install worker of {install}, which keeps the plan,"
+        with suppress(NotOffered):
+            return await plane.do(VIEW, asked, queue=install_queue(install), whose=whose)
+    # A control worker from before, or a server without activities of their own.
+    request = ViewRequest(digest=plan.digest, page=number)
+    return await plane.tell(run, "view", request, PlanView)
 
 
 def who() -> str:

@@ -52,6 +52,10 @@ class NoSuchRun(Refused):
         self.workflow_id = workflow_id
 
 
+class NotOffered(Refused):
+    """The server does not do this kind of thing."""
+
+
 _NO_POLLER = "no poller seen"
 """What Temporal answers to a query while no worker polls."""
 
@@ -77,6 +81,8 @@ class Refusals:
             return await self.of_silence(workflow_id, sent=sent)
         if error.status == RPCStatusCode.FAILED_PRECONDITION:
             return await self._of_precondition(error, workflow_id)
+        if error.status == RPCStatusCode.UNIMPLEMENTED:
+            return NotOffered(f"Temporal at {self._where.address} cannot do it: {error.message}")
         if error.status != RPCStatusCode.NOT_FOUND:
             return Refused(f"Temporal at {self._where.address} refuses it: {error.message}")
         if _lacks_namespace(error):

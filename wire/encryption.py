@@ -62,6 +62,9 @@ class Encryption(PayloadCodec, WithSerializationContext):
         told, answered = places_of(context)
         self._place = told if keys.control else answered
         self._places = {answered} if keys.control else {told, answered}
+        if self._is_alone:
+            # Older workers and commands name no place here.
+            self._places.add("")
 
     def with_context(self, context: SerializationContext) -> "Encryption":
         """For payloads that belong there."""

@@ -81,14 +81,15 @@ def is_without_workflow(context: SerializationContext | None) -> bool:
 
 def places_of(context: SerializationContext | None) -> tuple[str, str]:
     """What an activity of a worker is told, and what it answers, by names of the two that occur
-    once; empty where the payload is of none, or of one that no workflow has started."""
+    once; empty where the payload is of none."""
     if not isinstance(context, ActivitySerializationContext):
         return "", ""
     queue = context.activity_task_queue
     theirs = queue == BUILD_QUEUE or (queue and _INSTALL_QUEUE.fullmatch(queue))
-    if not (theirs and context.workflow_id):
+    if not theirs:
         return "", ""
-    told = f"{context.activity_type} of {context.workflow_id}"
+    of = f"of {context.workflow_id}" if context.workflow_id else f"alone as {context.activity_id}"
+    told = f"{context.activity_type} {of}"
     return told, f"{told}, answered"
 
 

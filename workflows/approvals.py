@@ -13,7 +13,6 @@ from workflows.calls import end_if_cancelled
 @dataclass
 class _Pending:
     plan: WaitingPlan
-    plan_key: str
     approved: bool | None = None
     said: Approval | None = None
 
@@ -26,7 +25,7 @@ class Approvals:
         """Called when a plan begins to wait, and when it was decided."""
         self._pending: dict[str, _Pending] = {}
 
-    async def ask(self, plan: WaitingPlan, plan_key: str) -> tuple[bool, Approval]:
+    async def ask(self, plan: WaitingPlan) -> tuple[bool, Approval]:
         """Wait until somebody approves or denies exactly this plan.
 
         Returns:
@@ -36,7 +35,7 @@ class Approvals:
             asyncio.CancelledError: the run was cancelled.
         """
         end_if_cancelled()
-        pending = _Pending(plan, plan_key)
+        pending = _Pending(plan)
         self._pending[plan.digest] = pending
         self._changed()
         try:
@@ -70,11 +69,10 @@ class Approvals:
         self._changed()
         return pending.plan
 
-    def find(self, digest: str) -> tuple[WaitingPlan, str]:
-        """The waiting plan with this digest, and the key of the operation that made it."""
+    def find(self, digest: str) -> WaitingPlan:
+        """The waiting plan with this digest."""
         self.refuse_other(digest)
-        pending = self._pending[digest]
-        return pending.plan, pending.plan_key
+        return self._pending[digest].plan
 
     def waiting(self) -> list[WaitingPlan]:
         """The plans that wait, in the order they came."""

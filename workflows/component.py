@@ -157,8 +157,9 @@ class ComponentRun:
             digest=plan.digest,
             teardown=teardown,
             changes=plan.changes,
+            plan_key=plan_key,
         )
-        asked = self._state.approvals.ask(waiting, plan_key)
+        asked = self._state.approvals.ask(waiting)
         approved, said = await asked
         if not approved:
             by = f" by {said.by}" if said.by else ""

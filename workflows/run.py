@@ -13,6 +13,7 @@ from contracts import deploys, releases
 from contracts.activities import Activity
 from contracts.deploys import (
     FEATURE_DEPLOY,
+    MOST_VIEWS,
     Approval,
     ComponentOutcome,
     Decision,
@@ -27,7 +28,7 @@ from contracts.deploys import (
     Waiting,
     WaitingPlan,
 )
-from contracts.errors import DeployFailed, Unreachable
+from contracts.errors import BadInput, DeployFailed, Unreachable
 from contracts.installs import RunTurn
 from contracts.names import Digest, Name, install_queue
 from contracts.releases import ReadRelease
@@ -64,6 +65,8 @@ class InstallRun:
         self._decisions: list[Decision] = []
         self._state: DeployState | None = None
         self._learnt = Learnt()
+        self._views = 0
+        """How many pages of plans the update `view` was asked for."""
         self._shown = ("", "")
         """Status and component, as the search attributes have them."""
 
@@ -211,13 +214,18 @@ class InstallRun:
 
     @workflow.update
     async def view(self, request: ViewRequest) -> PlanView:
-        """One page of the plan that waits with this digest, read from the worker."""
-        plan, plan_key = self._approvals.find(request.digest)
+        """One page of the plan that waits with this digest, read from the worker.
+
+        For who has nothing but the `temporal` CLI, and for commands from before: a page lies in the
+        history twice. The others have the worker asked by itself, with what `waiting` tells.
+        """
+        self._views += 1
+        plan = self._approvals.find(request.digest)
         asked = ViewInput(
             requires=[FEATURE_DEPLOY],
             install=self._install,
             component=plan.component,
-            plan_key=plan_key,
+            plan_key=plan.plan_key,
             page=request.page,
         )
         queue, summary = install_queue(self._install), f"the plan of {part_shown(plan.component)}"
@@ -235,6 +243,13 @@ class InstallRun:
     @view.validator
     def _validate_view(self, request: ViewRequest) -> None:
         self._approvals.refuse_other(request.digest)
+        if self._views >= MOST_VIEWS:
+            raise BadInput(
+                f"This run has shown {MOST_VIEWS} pages of its plans by this update, and shows no "
+                "more: each stays in its history, which would end the run. Read them with `exclave "
+                f"plan {workflow.info().workflow_id}`, of a version that asks the install's worker "
+                "itself; it leaves nothing in the history."
+            )
 
     @workflow.signal
     def grant_turn(self, grant: Grant) -> None:

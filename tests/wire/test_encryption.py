@@ -223,6 +223,37 @@ def test_what_a_worker_was_told_is_no_answer() -> None:
     assert here.decrypt(told) == PLAIN
     assert here.decrypt(here.encrypt(PLAIN)) == PLAIN, "its own heartbeat, at the next attempt"
     assert refusal(here.decrypt(of_workflow)) == "PayloadRefused"
+
+
+def alone(install: str = "acme", type_: str = "plan.view", id: str = "1") -> Any:
+    there = activity(f"install.{install}", None)
+    return dataclasses.replace(there, activity_type=type_, activity_id=id)
+
+
+def test_what_one_asks_of_an_install_by_itself_is_answered_by_that_install() -> None:
+    there = Encryption(KeyRing(ACME), "dev")
+    answer = there.with_context(alone()).encrypt(PLAIN)
+    assert control(alone()).decrypt(answer) == PLAIN
+    # Another install's worker, another question, the same at another time, and the question itself.
+    for elsewhere in (alone("other"), alone(type_="operation.log"), alone(id="2")):
+        assert refusal(control(elsewhere).decrypt(answer)) == "PayloadRefused"
+    told = control(alone()).encrypt(PLAIN)
+    assert there.with_context(alone()).decrypt(told) == PLAIN
+    assert refusal(control(alone()).decrypt(told)) == "PayloadRefused"
+    # So it is read by those who know of the id alone.
+    assert control(activity(None, None)).decrypt(answer) == PLAIN
+
+
+def test_what_older_workers_and_commands_say_without_a_name_is_read() -> None:
+    there = Encryption(KeyRing(ACME), "dev")
+    nameless = there.encrypt(PLAIN)
+    assert control(alone()).decrypt(nameless) == PLAIN
+    assert refusal(control(alone("other")).decrypt(nameless)) == "PayloadRefused"
+    # Whose it is they do say, since the queue is known to them.
+    told = control(workflow("deploy/acme/1")).encrypt(PLAIN)
+    assert there.with_context(alone()).decrypt(told) == PLAIN
+    answer = there.with_context(at("plan.view")).encrypt(PLAIN)
+    assert refusal(control(alone()).decrypt(answer)) == "PayloadRefused"
     other = Encryption(KeyRing(ACME), "dev").with_context(at("terraform.plan"))
     assert refusal(other.decrypt(told)) == "PayloadRefused"
 

@@ -3,6 +3,7 @@
 import pytest
 
 from contracts.deploys import (
+    MOST_VIEWS,
     Applied,
     ApplyInput,
     ChangeCounts,
@@ -12,6 +13,7 @@ from contracts.deploys import (
     WaitingPlan,
 )
 from contracts.errors import StalePlan
+from tests.workflow_histories import history_of, record
 from tests.workflows.workflow_site import (
     NO_CHANGES,
     Site,
@@ -58,8 +60,14 @@ async def test_what_waits_tells_component_digest_and_counts(site: Site) -> None:
     counts = ChangeCounts(create=2, delete=1)
     site.worker.answers["plan net"] = [plan_of("two", changes=counts)]
     run = await site.deploy()
-    assert await asked(run, "net") == WaitingPlan(
-        component="net", digest=digest("two"), teardown=False, changes=counts
+    plan = await asked(run, "net")
+    [planned] = site.worker.told(PlanInput)
+    assert plan == WaitingPlan(
+        component="net",
+        digest=digest("two"),
+        teardown=False,
+        changes=counts,
+        plan_key=planned.key,
     )
     assert (await waiting(run)).waits_for == "approvals"
     answer = await run.execute_update("approve", {"digest": digest("two")}, result_type=WaitingPlan)
@@ -163,3 +171,26 @@ async def test_a_view_that_fails_fails_alone(site: Site) -> None:
     assert (error.type, error.message) == ("StalePlan", "it is gone")
     await approve(run, "net")
     assert await outcomes(run) == {"net": "applied"}
+
+
+async def test_a_run_shows_only_so_many_pages_by_itself(
+    site: Site, request: pytest.FixtureRequest
+) -> None:
+    """Each lies in its history twice. With --record-histories the run is kept."""
+    await site.begin()
+    site.worker.decisions = [decision("net"), decision("db")]
+    run = await site.deploy()
+    net, db = await asked(run, "net"), await asked(run, "db")
+    for number in range(MOST_VIEWS):
+        plan = (net, db)[number % 2]
+        page = await run.execute_update("view", {"digest": plan.digest}, result_type=PlanView)
+        assert page.digest == plan.digest
+    error = await refusal(run, "view", {"digest": net.digest})
+    assert error.type == "BadInput"
+    assert f"`exclave plan {run.id}`" in error.message
+    # Another digest is told as such all the same, and what waits can be decided.
+    assert net.digest in (await refusal(run, "view", {"digest": digest("x")})).message
+    await approve(run, "net", "db")
+    assert await outcomes(run) == {"net": "applied", "db": "applied"}
+    if request.config.getoption("--record-histories"):
+        record("deploy-viewed", await history_of(run))

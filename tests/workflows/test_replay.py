@@ -3,7 +3,8 @@
 A change that fails here would break every run of that kind that is open while it is rolled out: put
 it behind `workflow.patched`. New histories are recorded by
 `pytest tests/e2e/test_every_history.py tests/gateway/test_access_watch.py
-tests/workflows/test_cancelled_runs.py --record-histories`; those of code that is no more are kept.
+tests/workflows/test_cancelled_runs.py tests/workflows/test_deploy_approvals.py --record-histories`;
+those of code that is no more are kept.
 """
 
 from pathlib import Path
@@ -23,6 +24,8 @@ KINDS = {
     *("deploy-failed", "unknown"),
     # From before a cancel counted whatever it met, and since; see `workflows.calls`.
     *("deploy-cancel-lost", "deploy-cancel-kept"),
+    # From before views went past the run: it has shown more pages than one may now.
+    "deploy-viewed",
     *("action-good", "action-failed", "action-cancelled"),
     *("provision-good", "provision-denied", "deploy-rollback", "deprovision-good"),
     *("access-first-run", "access-continued"),

@@ -159,6 +159,8 @@ class FakeWorker:
         """By the same: held until the event is set."""
         self.deaf = False
         """Hears of no cancel while it is held: it has ended before it could."""
+        self.planned: dict[str, str] = {}
+        """The digest of each plan, by the key of the operation that made it."""
         self.inputs: list[Any] = []
         self.begun: list[str] = []
         self.ended: list[str] = []
@@ -244,7 +246,9 @@ class FakeWorker:
 
     @activity.defn(name=deploys.TERRAFORM_PLAN.name)
     async def plan(self, input: PlanInput) -> Plan:
-        return await self._answer(f"plan {input.component}", input, plan_of(input.key))
+        plan = await self._answer(f"plan {input.component}", input, plan_of(input.key))
+        self.planned[input.key] = plan.digest
+        return plan
 
     @activity.defn(name=deploys.TERRAFORM_APPLY.name)
     async def apply(self, input: ApplyInput) -> Applied:
@@ -253,7 +257,11 @@ class FakeWorker:
     @activity.defn(name=deploys.VIEW.name)
     async def view(self, input: ViewInput) -> PlanView:
         page = PlanView(
-            component=input.component, digest=RELEASE, text="+ net", page=input.page, pages=3
+            component=input.component,
+            digest=self.planned[input.plan_key],
+            text="+ net",
+            page=input.page,
+            pages=3,
         )
         return await self._answer("view", input, page)
 

@@ -1,9 +1,22 @@
 """`exclave plan`, `approve` and `deny`."""
 
+from collections.abc import Awaitable
+from typing import Any
+
 import pytest
 
+from contracts.deploys import PlanView, ViewInput
+from contracts.messages import Nothing
 from tests.exclave.commands.typing_person import Person
-from tests.workflows.workflow_site import Site, asked, decision, failure, outcomes
+from tests.workflows.workflow_site import (
+    Site,
+    asked,
+    decision,
+    digest,
+    failure,
+    outcomes,
+    until,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -22,6 +35,59 @@ async def test_plans_are_shown_and_approved_by_the_beginning_of_their_digest(
     assert typed.status == 0, typed.err
     assert plan.digest in typed.err
     assert await outcomes(run) == {"net": "applied"}
+
+
+async def _none(found: Awaitable[list[str]]) -> bool:
+    return not await found
+
+
+async def left(site: Site) -> list[str]:
+    """What the server still has of what was asked of the worker by itself."""
+    return [
+        one.activity_id
+        async for one in site.client.list_activities(f"TaskQueue = 'install.{site.install}'")
+    ]
+
+
+async def test_looking_leaves_nothing_in_the_run_nor_on_the_server(
+    person: Person, site: Site
+) -> None:
+    run = await site.deploy()
+    plan = await asked(run, "net")
+    before = (await run.describe()).history_length
+    for _ in range(2):
+        assert (await person.types("plan", site.install)).status == 0
+    told = site.worker.told(ViewInput)
+    assert [one.page for one in told] == [1, 2, 3] * 2
+    assert {one.plan_key for one in told} == {plan.plan_key}
+    assert (await run.describe()).history_length == before
+    await until(lambda: _none(left(site)))
+
+
+@pytest.mark.parametrize(
+    "other", [{"digest": digest("another")}, {"component": "db"}, {"page": 2}, {"pages": 10**9}]
+)
+async def test_what_is_no_page_of_the_plan_is_not_shown(
+    person: Person, site: Site, other: dict[str, Any]
+) -> None:
+    run = await site.deploy()
+    plan = await asked(run, "net")
+    page = PlanView(component="net", digest=plan.digest, text="+ harmless", page=1, pages=1)
+    site.worker.answers["view"] = [page.model_copy(update=other)]
+    typed = await person.types("plan", run.id)
+    assert typed.status == 1
+    assert "harmless" not in typed.out + typed.err
+    assert plan.digest in typed.err
+
+
+async def test_an_answer_that_is_none_is_refused(person: Person, site: Site) -> None:
+    run = await site.deploy()
+    await asked(run, "net")
+    site.worker.answers["view"] = [Nothing()]
+    typed = await person.types("plan", run.id)
+    assert typed.status == 1
+    assert "is no PlanView" in typed.err
+    await until(lambda: _none(left(site)))
 
 
 async def test_a_component_is_denied_with_a_reason(person: Person, site: Site) -> None:
