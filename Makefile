@@ -59,7 +59,7 @@ lock: ## Resolve the dependencies of pyproject.toml anew into requirements/ (nee
 LOCK_OPTIONS := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 clean: ## Remove the environment, caches and the development control plane's data
-	rm -rf $(VENV) .exclave .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
+	rm -rf $(VENV) .venv-* .exclave .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 ##@ Checks and tests
@@ -70,11 +70,11 @@ check: setup ## Format, lint, types, and which room may import which
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: setup check $(LIBRARY) ## Everything: the checks, then all tests (needs terraform)
+test: setup check $(LIBRARY) ## Everything: the checks, then all tests
 	$(BIN)/python -m pytest -m "not e2e" -n auto
 	$(BIN)/python -m pytest -m e2e -n 4 --dist loadfile
 
-fast: setup ## The tests that start no processes, with fewer examples for properties
+fast: setup $(LIBRARY) ## The tests that start no processes, with fewer examples for properties
 	$(BIN)/python -m pytest -m "not e2e and not process and not long" -n auto --hypothesis-profile=fast
 
 # Each round has a seed of its own and says it first; what a round may take is bounded.
@@ -90,7 +90,7 @@ MINUTES ?= 10
 goldens: setup ## Store what Go's template engine makes of tests/apps/templates/cases (needs go)
 	$(BIN)/python tests/apps/templates/golden_cases.py
 
-kill: setup ## Tell the demo's story under random kill -9, RUNS times (RUNS=3), JOBS at once (JOBS=1)
+kill: terraform ## Tell the demo's story under random kill -9, RUNS times (RUNS=3), JOBS at once (JOBS=1)
 	@mkdir -p .exclave; seq $(RUNS) | xargs -P $(JOBS) -I{} sh -c '\
 		log=.exclave/kill-{}.log; \
 		$(BIN)/python tests/e2e/random_kills.py > $$log 2>&1 || { cat $$log; exit 255; }; \

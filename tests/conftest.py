@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.s3_server import ENVIRONMENT, UNSET, S3Server, running_s3
+from tests.terraform import see_the_library
 
 # None fails because the machine is busy. `make test` and `make fast` try the same examples each
 # time, so that a change is blamed for what it did alone; `make fuzz` looks for new ones.
@@ -33,6 +34,10 @@ PROCESSES = ("workflows", "activities/operations", "exclave/commands")
 
 WITHOUT = {"test_determinism.py", "test_replay.py", "test_turn_queue.py"}
 """Modules of those folders that start none."""
+
+
+def pytest_configure() -> None:
+    see_the_library()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -43,7 +43,7 @@ def make_certificate(
     ca = (
         _builder(by, by, authority)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs=True), critical=True)
+        .add_extension(key_usage(signs=True), critical=True)
         .add_extension(
             x509.SubjectKeyIdentifier.from_public_key(authority.public_key()), critical=False
         )
@@ -51,6 +51,8 @@ def make_certificate(
     )
     leaf = (
         _builder(_name("gateway"), by, own, ended=ended)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(key_usage(signs=False), critical=True)
         .add_extension(x509.SubjectAlternativeName([_san(one) for one in names]), critical=False)
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key()),
@@ -76,7 +78,8 @@ def _name(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
 
-def _usage(*, signs: bool) -> x509.KeyUsage:
+def key_usage(*, signs: bool) -> x509.KeyUsage:
+    """Of a key that signs other certificates, or of one that only proves whose it is."""
     return x509.KeyUsage(
         digital_signature=True,
         content_commitment=False,

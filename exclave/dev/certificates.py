@@ -3,6 +3,7 @@
 import datetime
 import ipaddress
 import os
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _LIFETIME = datetime.timedelta(days=3650)
 
@@ -24,6 +25,22 @@ class Certificates:
     key: Path
     """The certificate's; nobody else can read it. The authority's is kept nowhere."""
 
+    def usable(self) -> bool:
+        """Whether they are there, and pass what the Python that runs checks of certificates.
+
+        From 3.13 on Python holds an authority to RFC 5280, and what an older `exclave dev` made
+        does not say what its key is for. Elsewhere it serves: who is enrolled knows that authority.
+
+        Raises:
+            OSError: a file cannot be read.
+        """
+        if not self.certificate.exists():
+            return False
+        if not ssl.create_default_context().verify_flags & ssl.VERIFY_X509_STRICT:
+            return True
+        found = x509.load_pem_x509_certificate(self.authority.read_bytes()).extensions
+        return any(isinstance(each.value, x509.KeyUsage) for each in found)
+
 
 def make_certificates(files: Certificates) -> None:
     """Write an authority and a certificate for this machine's loopback addresses.
@@ -36,6 +53,7 @@ def make_certificates(files: Certificates) -> None:
     authority = (
         _builder(issuer, issuer, authority_key)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(signs_certificates=True), critical=True)
         .sign(authority_key, SHA256())
     )
     names = x509.SubjectAlternativeName(
@@ -47,6 +65,9 @@ def make_certificates(files: Certificates) -> None:
     )
     certificate = (
         _builder(_name("localhost"), issuer, key)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(signs_certificates=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(names, critical=False)
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()),
@@ -75,6 +96,20 @@ def _builder(
         .not_valid_before(now - datetime.timedelta(hours=1))
         .not_valid_after(now + _LIFETIME)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+
+
+def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        encipher_only=False,
+        decipher_only=False,
     )
 
 

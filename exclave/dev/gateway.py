@@ -54,7 +54,7 @@ class GatewayFiles:
         if not self._secret.exists():
             self._secret.touch(mode=0o600)
             self._secret.write_bytes(secrets.token_bytes(_SECRET_BYTES))
-        if not self._certificates.certificate.exists():
+        if not self._certificates.usable():
             make_certificates(self._certificates)
         master = keys_file(self._declaration)
         if master is not None:

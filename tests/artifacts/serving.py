@@ -17,6 +17,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tests.tls_certificates import key_usage
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -42,6 +44,8 @@ def make_certificate(folder: Path) -> Certificate:
         .not_valid_after(now + timedelta(days=1))
         .add_extension(x509.SubjectAlternativeName([address]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(key_usage(signs=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
     found = Certificate(folder / "certificate.pem", folder / "key.pem")

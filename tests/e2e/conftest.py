@@ -1,6 +1,5 @@
 """One control plane for all end-to-end tests; an install, and its worker, for each."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,12 +8,7 @@ import pytest
 from tests.e2e.customers_machine import guarded_plane
 from tests.e2e.install_site import Site
 from tests.e2e.plane import InstallWorker, Plane
-
-HOW_TO_GET_TERRAFORM = (
-    "These tests drive a real Terraform: put `terraform` (1.5 or newer) on the PATH, from "
-    "https://developer.hashicorp.com/terraform/install."
-)
-
+from tests.terraform import the_terraform
 
 LONGEST_FIRST = (
     "test_random_kills.py",
@@ -38,8 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-    if shutil.which("terraform") is None:
-        pytest.fail(HOW_TO_GET_TERRAFORM)
+    the_terraform()
     # An Install that continues as new all the time: none of the tests may notice.
     often: dict[str, object] = {"limit.historyCount.suggestContinueAsNew": 50}
     one = Plane(tmp_path_factory.mktemp("plane"), often)
@@ -51,8 +44,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
 @pytest.fixture(scope="session")
 def plane_with_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     """Payloads are encrypted there, and workers come through the gateway alone."""
-    if shutil.which("terraform") is None:
-        pytest.fail(HOW_TO_GET_TERRAFORM)
+    the_terraform()
     one = guarded_plane(tmp_path_factory.mktemp("guarded-plane"))
     yield one
     one.stop()

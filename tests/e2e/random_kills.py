@@ -237,6 +237,8 @@ def main() -> None:
     parser.add_argument("--no-kills", action="store_true", help="only tell the story")
     parser.add_argument("--keep", action="store_true", help="keep the folder, also of a good run")
     settings = parser.parse_args()
+    # As the demo does: where there is no Terraform on the PATH, the library's command is found.
+    os.environ["PATH"] += f"{os.pathsep}{Path(sys.executable).parent}"
     print(f"seed {settings.seed}", flush=True)
     folder = Path(tempfile.mkdtemp(prefix=f"story-{settings.seed}-")) / "stage"
     folder.mkdir()

@@ -13,17 +13,16 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 import pytest
 
 from tests.e2e.apps_for_tests import Component
-from tests.e2e.conftest import HOW_TO_GET_TERRAFORM
 from tests.e2e.install_site import Site
 from tests.e2e.plane import BIN, PATIENCE_SECONDS, EnrolledWorker, Plane, until
 from tests.e2e.proc_samples import sampling
 from tests.e2e.searching import Canaries, Found, files, hidden_copies, search, snippets
+from tests.terraform import the_terraform
 from wire.keys import MasterKeys
 
 INSTALL = "canaries"
@@ -181,8 +180,7 @@ X = "{{ fail .nuon.inputs.inputs.given }}"
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-    if which("terraform") is None:
-        pytest.fail(HOW_TO_GET_TERRAFORM)
+    the_terraform()
     one = Plane(tmp_path_factory.mktemp("guarded"), guarded=True)
     one.start()
     yield one

@@ -1,6 +1,5 @@
 """One component under a real Terraform: its module is a folder of the test, its store a folder."""
 
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +12,6 @@ from activities.releases.reader import ReleaseReader
 from activities.releases.unpacked import Unpacked
 from activities.terraform.activities import TerraformActivities
 from activities.terraform.state_file import state_key
-from activities.terraform.tool import LIBRARY
 from activities.workplace import Workplace
 from apps.config import AppConfig, Metadata, TerraformComponent
 from contracts.deploys import Applied, ApplyInput, Plan, PlanInput
@@ -24,6 +22,7 @@ from store.interface import Store
 from store.machine import Machine
 from store.opening import folder_description, open_store, s3_description
 from store.s3_place import S3Place
+from tests.terraform import the_terraform
 
 RELEASE = "sha256:" + "1" * 64
 TURN = Turn(number=1, workflow_id="deploy/acme/1")
@@ -55,8 +54,7 @@ class TerraformSite:
     """An install worker without a control plane."""
 
     def __init__(self, root: Path, place: S3Place | None = None) -> None:
-        names = ("terraform", "tofu", LIBRARY)
-        assert any(shutil.which(name) for name in names), "these tests need Terraform"
+        the_terraform()
         self.data = root / "data"
         self.data.mkdir(parents=True)
         description = s3_description(place) if place else folder_description(root / "store")

@@ -23,6 +23,7 @@ from store.s3_place import S3Place
 from tests.activities.terraform.terraform_site import Module, TerraformSite
 from tests.s3_faults import BROKEN, Fault, Request, Way, refused, way_to
 from tests.s3_server import S3Server
+from tests.terraform import the_terraform
 
 LOCK = lock_key("net")
 
@@ -169,7 +170,7 @@ def _folder_by_hand(site: TerraformSite, folder: Path, command: str) -> Path:
         "removed {\n from = terraform_data.r\n lifecycle { destroy = false }\n}\n"
     )
     subprocess.run(
-        ["terraform", "init", "-input=false"],
+        [the_terraform(), "init", "-input=false"],
         cwd=folder,
         env=os.environ | BY_HAND,
         check=True,
@@ -183,7 +184,7 @@ def _folder_by_hand(site: TerraformSite, folder: Path, command: str) -> Path:
 def _applying_in(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Somebody's own `terraform apply`, which is gone with its children when the block ends."""
     process = subprocess.Popen(
-        ["terraform", "apply", "-auto-approve", "-input=false"],
+        [the_terraform(), "apply", "-auto-approve", "-input=false"],
         cwd=folder,
         env=os.environ | BY_HAND,
         start_new_session=True,
