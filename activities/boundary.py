@@ -19,6 +19,7 @@ from temporalio.exceptions import CancelledError as TemporalCancelledError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from activities import spans
+from activities.ids import require_ids
 from contracts.errors import Bug, NotUnderstood, PolicyDenied, Unreachable
 from contracts.messages import WorkerInput
 from store.interface import Conflict, StoreUnavailable
@@ -88,6 +89,8 @@ class _Inbound(ActivityInboundInterceptor):
 
     async def _typed(self, input: ExecuteActivityInput) -> Any:
         def check() -> None:
+            if self._install is not None:
+                require_ids(input.args)
             for argument in input.args:
                 if isinstance(argument, WorkerInput):
                     self._check(argument)

@@ -107,7 +107,7 @@ def _tell_of_unknown(folder: Folder, findings: Findings) -> None:
 def _is_not_empty(file: str, folder: Folder, findings: Findings) -> bool:
     text = _text(file, folder, findings)
     # Comments alone count as empty; whatever else it holds is not read.
-    lines = (line.strip() for line in (text or "").splitlines())
+    lines = (line.strip() for line in (text or "").split("\n"))
     return any(line and not line.startswith("#") for line in lines)
 
 

@@ -127,7 +127,7 @@ def _lines(top: Path, module: str) -> Iterator[_Line]:
         if not path.name.endswith((".tf", ".tf.json")) or path.is_symlink() or not path.is_file():
             continue
         name, block = f"{module}/{path.name}" if module else path.name, ""
-        for number, text in enumerate(_text(top, name).splitlines(), 1):
+        for number, text in enumerate(_text(top, name).split("\n"), 1):
             header = _BLOCK.match(text)
             block = header[1] if header else block
             if not text.lstrip().startswith(_COMMENT):

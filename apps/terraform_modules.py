@@ -128,8 +128,8 @@ def _text(path: Path) -> str:
 def _summary(error: Exception) -> str:
     token = getattr(error, "token", None)
     if token is not None:
-        shown = str(token).strip().splitlines()
-        return f"unexpected {shown[0][:60]!r}" if shown else "unexpected end of the file"
+        found = str(token).strip().split("\n")[0]
+        return f"unexpected {found[:60]!r}" if found else "unexpected end of the file"
     return str(error).split("\n", maxsplit=1)[0] or type(error).__name__
 
 

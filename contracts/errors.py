@@ -32,15 +32,23 @@ from typing import ClassVar
 
 from temporalio.exceptions import ApplicationError
 
+from apps.showing import shown_lines
+
 
 class ExclaveError(ApplicationError):
-    """An error with a stable type, written for the person who must act."""
+    """An error with a stable type, written for the person who must act.
+
+    Names and values of others may be in its words, which are shown as what they are.
+    """
 
     retryable: ClassVar[bool] = False
 
     def __init__(self, message: str, *details: object) -> None:
         super().__init__(
-            message, *details, type=type(self).__name__, non_retryable=not self.retryable
+            shown_lines(message),
+            *details,
+            type=type(self).__name__,
+            non_retryable=not self.retryable,
         )
 
 

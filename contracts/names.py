@@ -5,6 +5,7 @@ The first two segments of a workflow id say whose run it is (`deploy/acme/7` bel
 time to it.
 """
 
+import re
 from typing import Annotated, Final
 
 from pydantic import StringConstraints
@@ -44,6 +45,16 @@ SEARCH_ATTRIBUTES: Final = (
     ATTRIBUTE_COMPONENT,
 )
 """All of type Keyword: an SQL store allows ten of those and three of any other type."""
+
+
+_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@+=~/-]{0,254}")
+
+
+def is_id(text: str) -> bool:
+    """Whether that may be the id of a workflow or of an activity, which is shown to people and
+    stands in logs. Every id that is made here is one, also with a schedule's time at its end.
+    """
+    return _ID.fullmatch(text) is not None
 
 
 def action_subject(action: str) -> str:

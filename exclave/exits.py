@@ -8,7 +8,8 @@ from typing import Any
 
 import typer
 
-from exclave.screens.terminal import plain
+from apps.showing import shown_output
+from exclave.screens.terminal import Lines
 from wire.faults import Unreadable
 
 
@@ -67,13 +68,18 @@ def ending() -> Iterator[None]:
         yield
     except CommandEnded as end:
         if end.message:
-            typer.echo(plain(end.message), err=True)
+            _tell(end.message)
         raise typer.Exit(end.status) from None
     except Unreadable as error:
-        typer.echo(plain(str(error)), err=True)
+        _tell(str(error))
         raise typer.Exit(Exit.FAILED) from None
     except KeyboardInterrupt:
         raise typer.Exit(Exit.INTERRUPTED) from None
+
+
+def _tell(message: str) -> None:
+    """What a tool printed may be in it."""
+    Lines(err=True).block(shown_output(message))
 
 
 def run(command: Coroutine[Any, Any, None]) -> None:

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from apps.showing import shown
+
 
 class Output(StrEnum):
     """The forms of an answer."""
@@ -21,5 +23,5 @@ OutputOption = Annotated[
 
 
 def print_json(document: Any) -> None:
-    """One JSON document as one line on standard output, at once."""
-    typer.echo(json.dumps(document, ensure_ascii=False, default=str))
+    """One JSON document as one line on standard output, at once; what is hidden is escaped."""
+    typer.echo(shown(json.dumps(document, ensure_ascii=False, default=str)))

@@ -178,7 +178,8 @@ def of_message(error: WorkflowUpdateFailedError | WorkflowQueryFailedError) -> R
     cause = error.__cause__
     if isinstance(cause, ApplicationError):
         away = cause.type == Unreachable.__name__
-        return Away(cause.message) if away else Refused(cause.message)
+        told = cause.message.replace("\n", "\n  ")
+        return Away(told) if away else Refused(told)
     return Refused(str(cause or error))
 
 
@@ -191,7 +192,8 @@ def of_activity(error: ActivityFailureError, whose: str) -> Refused | Away:
         return Refused(f"{whose} is older than this command, and cannot do that yet. Renew it.")
     if isinstance(cause, ApplicationError):
         away = cause.type == Unreachable.__name__
-        return Away(cause.message) if away else Refused(cause.message)
+        told = cause.message.replace("\n", "\n  ")
+        return Away(told) if away else Refused(told)
     return Refused(str(cause or error))
 
 

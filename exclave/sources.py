@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from apps.loader import ConfigErrors, load
+from apps.showing import shown
 from artifacts.archive import ArchiveRefused
 from artifacts.errors import ArtifactError, RegistryUnreachable
 from artifacts.registry import Registry
@@ -30,9 +31,9 @@ def check(folder: Path) -> list[str]:
         Refused: with every problem of one that cannot, one a line.
     """
     try:
-        return [str(problem) for problem in load(folder).warnings]
+        return [shown(str(problem)) for problem in load(folder).warnings]
     except ConfigErrors as errors:
-        raise Refused("\n".join(str(problem) for problem in errors.problems)) from errors
+        raise Refused("\n".join(shown(str(problem)) for problem in errors.problems)) from errors
 
 
 def push(address: str, folder: Path) -> str:

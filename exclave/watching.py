@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import typer
-
 from contracts.installs import RunStarted
 from exclave.desk import Desk
 from exclave.exits import CommandEnded, Exit, Refused
@@ -15,7 +13,7 @@ from exclave.plane import Plane
 from exclave.plans import who
 from exclave.screens.progress import JsonTelling, Telling, TextTelling
 from exclave.screens.prompt import can_ask
-from exclave.screens.terminal import Lines
+from exclave.screens.terminal import Lines, write
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ async def follow_or_leave(
     elif manner.output is Output.JSON:
         print_json({"run": started.workflow_id, "run_id": started.run_id})
     else:
-        typer.echo(started.workflow_id)
+        write(started.workflow_id)
 
 
 async def watch(plane: Plane, run: str, run_id: str, manner: Manner) -> End:
@@ -60,7 +58,7 @@ async def watch(plane: Plane, run: str, run_id: str, manner: Manner) -> End:
         return await _watch(Following(plane, run, run_id), telling, desk, manner)
     except asyncio.CancelledError:
         await desk.close()
-        Lines(err=True)(f"\n{run} goes on. To follow it again:\n\n  exclave follow {run}")
+        write(f"\n{run} goes on. To follow it again:\n\n  exclave follow {run}", err=True)
         raise
     finally:
         await desk.close()
@@ -97,8 +95,10 @@ def _waits(run: str, look: Look) -> str:
 
 
 def _failure(run: str, end: End) -> str:
+    # Set in, so that no line of it looks like one of ours.
     many = "\n" in end.message
-    return f"{run} {_HOW[end.how]}:" + ("\n" if many else " ") + end.message
+    told = end.message.replace("\n", "\n  ")
+    return f"{run} {_HOW[end.how]}:" + ("\n  " if many else " ") + told
 
 
 _HOW = {

@@ -10,6 +10,7 @@ import typer
 from exclave.commands.worker_doctor import doctor
 from exclave.commands.worker_journal import journal
 from exclave.commands.worker_plans import approve, deny, plans
+from exclave.screens.terminal import write
 from stacks.enrolment import Enrolment, EnrolmentError
 from store import pausing
 from store.install_state import InstallState
@@ -47,10 +48,10 @@ def set_input(
         exclave worker set-input license --enrolment acme.toml --data . < license.txt
     """
     if sys.stdin.isatty():
-        typer.echo(f"Type the value of {name}, then Ctrl-D:", err=True)
+        write(f"Type the value of {name}, then Ctrl-D:", err=True)
     value = sys.stdin.read().removesuffix("\n")
     if not value:
-        typer.echo(f"Nothing came on standard input, so {name} was not set.", err=True)
+        write(f"Nothing came on standard input, so {name} was not set.", err=True)
         raise typer.Exit(1)
     try:
         enrolled = Enrolment.read(enrolment)
@@ -58,9 +59,9 @@ def set_input(
         state = InstallState(store, enrolled.install, enrolled.namespace)
         state.set_sensitive_input(name, value)
     except (EnrolmentError, StoreError) as error:
-        typer.echo(str(error), err=True)
+        write(str(error), err=True)
         raise typer.Exit(1) from error
-    typer.echo(
+    write(
         f"{name} of {enrolled.install} is set; the next deploy uses it, if its app has an "
         "input of that name.",
         err=True,
@@ -83,7 +84,7 @@ def pause(data: DataOption) -> None:
         exclave worker pause --data /var/lib/exclave
     """
     began = _at(data, pausing.pause)
-    typer.echo(
+    write(
         "The worker takes no more work; what it has begun it ends." if began else "It is paused.",
         err=True,
     )
@@ -98,12 +99,12 @@ def resume(data: DataOption) -> None:
         exclave worker resume --data /var/lib/exclave
     """
     ended = _at(data, pausing.resume)
-    typer.echo("The worker takes work again." if ended else "It is not paused.", err=True)
+    write("The worker takes work again." if ended else "It is not paused.", err=True)
 
 
 def _at(data: Path, change: Callable[[Path], bool]) -> bool:
     try:
         return change(data)
     except OSError as error:
-        typer.echo(f"{error.filename}: {error.strerror}", err=True)
+        write(f"{error.filename}: {error.strerror}", err=True)
         raise typer.Exit(1) from error

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from apps.showing import shown
 from gateway.identity import Identity
 from gateway.limits import Buckets
 
@@ -95,4 +96,4 @@ class Audit:
         untold = self._untold.pop(caller, 0)
         if untold:
             line["untold_before"] = untold
-        _log.warning("%s", json.dumps(line))
+        _log.warning("%s", shown(json.dumps(line)))

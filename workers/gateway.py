@@ -34,6 +34,7 @@ from gateway.door import Door
 from gateway.identity import Access, Authenticator
 from gateway.listening import CannotListen, listen
 from gateway.settings import GatewaySettings, SettingsError
+from workers.log_lines import WholeLines
 from workers.readiness import announce_ready
 
 _COLLECTED_AFTER = 20_000
@@ -61,11 +62,9 @@ Admit = Callable[[GatewaySettings], AbstractAsyncContextManager[Admission]]
 
 def run(settings: GatewaySettings, admit: Admit) -> None:
     """Serve until told to leave, then end the process."""
-    logging.basicConfig(
-        level=logging.INFO,
-        stream=sys.stderr,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
+    lines = logging.StreamHandler(sys.stderr)
+    lines.setFormatter(WholeLines("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[lines])
     logging.getLogger("httpx").setLevel(logging.WARNING)
     _raise_file_limit()
     try:

@@ -1,4 +1,5 @@
-"""Log lines of a worker: an exception is told by its type and its stack, never by its words.
+"""Log lines of a worker: an exception is told by its type and its stack, never by its words; and
+nothing that others chose, an id or an error, can look like a line of the worker's own.
 
 The SDK logs every error of an activity or a workflow as it is, and its words may hold what payloads
 are encrypted for. The words reach those who may read them in Temporal.
@@ -7,8 +8,19 @@ are encrypted for. The words reach those who may read them in Temporal.
 import logging
 import traceback
 
+from apps.showing import shown_lines
 
-class WordlessExceptions(logging.Formatter):
+
+class WholeLines(logging.Formatter):
+    """Formats messages so that what others chose of them begins no line."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - of logging
+        """The line, shown as what it is (`apps.showing`); its further lines are set in."""
+        record.message = shown_lines(record.message).replace("\n", "\n    ")
+        return super().formatMessage(record)
+
+
+class WordlessExceptions(WholeLines):
     """Formats exceptions without their words."""
 
     def format(self, record: logging.LogRecord) -> str:

@@ -24,6 +24,7 @@ from contracts.access import (
 from contracts.errors import CredentialsRefused, NotThere
 from workflows.calls import call_control, without_local_activities
 from workflows.identity import require_id
+from workflows.words import require_words
 
 
 @workflow.defn(name="Access")
@@ -152,7 +153,7 @@ class Access:
 
     @revoke.validator
     def _validate_revoke(self, request: Revoke) -> None:
-        """The argument's own checks are all that there is to check."""
+        require_words(by=request.by, reason=request.reason)
 
     @workflow.update
     async def restore(self, request: Revoke) -> AccessChanged:
@@ -169,7 +170,7 @@ class Access:
 
     @restore.validator
     def _validate_restore(self, request: Revoke) -> None:
-        """The argument's own checks are all that there is to check."""
+        require_words(by=request.by, reason=request.reason)
 
     @workflow.update
     async def pause(self, request: Pause) -> AccessChanged:
@@ -182,7 +183,7 @@ class Access:
 
     @pause.validator
     def _validate_pause(self, request: Pause) -> None:
-        """The argument's own checks are all that there is to check."""
+        require_words(by=request.by, reason=request.reason)
 
     @workflow.update
     async def resume(self, request: Pause) -> AccessChanged:
@@ -195,7 +196,7 @@ class Access:
 
     @resume.validator
     def _validate_resume(self, request: Pause) -> None:
-        """The argument's own checks are all that there is to check."""
+        require_words(by=request.by, reason=request.reason)
 
     @workflow.update
     async def pin(self, request: PinCloud) -> AccessChanged:

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from temporalio import workflow
 
+from apps.showing import shown_markdown
 from contracts import actions
 from contracts.actions import (
     FEATURE_ACTION,
@@ -70,7 +71,8 @@ class Action:
                     f"before step {name!r}. Raise `timeout` in the action, or do less in it."
                 )
             workflow.set_current_details(
-                f"{input.action}: step {index + 1} of {len(scope.steps)}, **{name}**"
+                f"{input.action}: step {index + 1} of {len(scope.steps)}, "
+                f"**{shown_markdown(name)}**"
             )
             step = self._step(input, scope, index, left, state_revision)
             result = await call_operation(
@@ -83,7 +85,7 @@ class Action:
                     key=step.key,
                 ),
                 stopping=_show_stopping,
-                summary=f"{input.action}: {name}",
+                summary=f"{input.action}: {shown_markdown(name)}",
             )
             state_revision = max(state_revision, result.state_revision)
             results.append(result)

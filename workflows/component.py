@@ -8,6 +8,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 from apps.parts import SANDBOX, part_shown
+from apps.showing import shown
 from contracts import deploys
 from contracts.activities import Activity
 from contracts.deploys import (
@@ -162,8 +163,8 @@ class ComponentRun:
         asked = self._state.approvals.ask(waiting)
         approved, said = await asked
         if not approved:
-            by = f" by {said.by}" if said.by else ""
-            why = f": {said.reason}" if said.reason else "."
+            by = f" by {shown(said.by)}" if said.by else ""
+            why = f": {shown(said.reason)}" if said.reason else "."
             raise Denied(f"The plan {plan.digest} was denied{by}{why}")
 
     async def _apply(self, engine: Engine, plan: Plan, plan_key: str, teardown: bool) -> Applied:

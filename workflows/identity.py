@@ -20,6 +20,7 @@ from contracts.names import (
     ATTRIBUTE_INSTALL,
     ATTRIBUTE_RELEASE,
     ATTRIBUTE_STATUS,
+    is_id,
     owner_of,
 )
 
@@ -49,6 +50,12 @@ def require_id(kind: str, owner: str, rest: str = "…") -> None:
         wanted = "/".join(part for part in (kind, owner, rest) if part)
         raise BadInput(
             f"The workflow id {workflow_id!r} does not belong to its input; name it {wanted!r}."
+        )
+    # Asked in this order: a run with a right id has no marker of the patch.
+    if not is_id(workflow_id) and workflow.patched("an-id-can-be-shown"):
+        raise BadInput(
+            f"The workflow id {workflow_id!a} cannot be shown as it is; name it with ASCII "
+            "letters, digits and `._:@+=~/-`, at most 255 in all."
         )
 
 

@@ -12,6 +12,7 @@ from temporalio.exceptions import (
 )
 
 from apps.parts import part_shown
+from apps.showing import shown_markdown
 from contracts import installs, releases, stacks
 from contracts.activities import UNTIL_DONE
 from contracts.builds import app_repository
@@ -427,22 +428,24 @@ class Install:
             return
         worker = (
             f"seen {self._worker.seen[:19].replace('T', ' ')} UTC on "
-            f"{self._worker.description.host}"
+            f"{shown_markdown(self._worker.description.host)}"
             if self._worker
             else "**has not connected yet**"
         )
+        holder = turns.holder.turn.workflow_id if turns.holder else "free"
         lines = [
             f"- worker: {worker}",
             f"- release: {self._standing.release or 'none yet'}",
-            f"- turn: {turns.holder.turn.workflow_id if turns.holder else 'free'}",
-            *(f"- waits for the turn: {one.workflow_id}" for one in turns.waiting),
+            f"- turn: {shown_markdown(holder)}",
+            *(f"- waits for the turn: {shown_markdown(one.workflow_id)}" for one in turns.waiting),
             f"- inputs: revision {self._inputs.revision}",
             *(
-                f"- {part_shown(one.component)}: {one.outcome} by {one.workflow_id}"
+                f"- {part_shown(one.component)}: {one.outcome} by {shown_markdown(one.workflow_id)}"
                 for one in self._standing.parts
             ),
         ]
         failure = self._standing.failure
         if failure is not None:
-            lines.insert(0, f"- **failed**: {failure.workflow_id}: {failure.message}")
+            told = shown_markdown(f"{failure.workflow_id}: {failure.message}")
+            lines.insert(0, f"- **failed**: {told}")
         workflow.set_current_details("\n".join(lines))

@@ -9,6 +9,7 @@ from temporalio import exceptions, workflow
 from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType
 
 from apps.parts import part_shown
+from apps.showing import shown_markdown
 from contracts import deploys, releases
 from contracts.activities import Activity
 from contracts.deploys import (
@@ -44,6 +45,7 @@ from workflows.component import SETTLED, ComponentRun, DeployState
 from workflows.identity import show, show_at_first, showing_its_end
 from workflows.triggered import TriggeredActions, set_schedules
 from workflows.turns import Learnt, RunsTurn
+from workflows.words import require_words
 
 R = TypeVar("R")
 
@@ -201,6 +203,7 @@ class InstallRun:
 
     @approve.validator
     def _validate_approve(self, approval: Approval) -> None:
+        require_words(by=approval.by, reason=approval.reason)
         self._approvals.refuse_other(approval.digest)
 
     @workflow.update
@@ -210,6 +213,7 @@ class InstallRun:
 
     @deny.validator
     def _validate_deny(self, approval: Approval) -> None:
+        require_words(by=approval.by, reason=approval.reason)
         self._approvals.refuse_other(approval.digest)
 
     @workflow.update
@@ -355,7 +359,8 @@ def _details(
         if name not in asked
     ]
     lines += [
-        f"- {part_shown(one.component)}: {one.outcome}" + (f" ({one.reason})" if one.reason else "")
+        f"- {part_shown(one.component)}: {one.outcome}"
+        + (f" ({shown_markdown(one.reason)})" if one.reason else "")
         for one in state.outcomes.values()
     ]
     begun = {*state.running, *state.outcomes}

@@ -7,6 +7,7 @@ from temporalio import workflow
 from temporalio.exceptions import ChildWorkflowError, WorkflowAlreadyStartedError
 from temporalio.workflow import ParentClosePolicy
 
+from apps.showing import shown_markdown
 from contracts import schedules
 from contracts.actions import ActionInput
 from contracts.deploys import TriggeredAction
@@ -57,7 +58,7 @@ class TriggeredActions:
                 # A cancel of the run that it belongs to reaches it; where that is ended otherwise,
                 # a script is not interrupted in the middle.
                 parent_close_policy=ParentClosePolicy.ABANDON,
-                static_summary=f"{one.action} on {self.install}: {why}",
+                static_summary=f"{one.action} on {self.install}: {shown_markdown(why)}",
                 search_attributes=shown_from_the_start(
                     app=self.app, install=self.install, component=one.action, status="running"
                 ),

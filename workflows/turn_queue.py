@@ -5,6 +5,7 @@ import asyncio
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
+from apps.showing import shown_markdown
 from contracts import installs
 from contracts.deploys import Grant, Inputs
 from contracts.installs import CarriedInstall, Holder, OpenRun, TurnEnd, TurnRequest, WatchRunInput
@@ -122,7 +123,7 @@ class TurnQueue:
     async def _watch_holder(self, holder: Holder) -> None:
         """Free the turn of a run that was terminated: nobody else tells of that."""
         look = WatchRunInput(workflow_id=holder.turn.workflow_id, run_id=holder.run_id)
-        summary = f"waits for the end of {look.workflow_id}"
+        summary = f"waits for the end of {shown_markdown(look.workflow_id)}"
         while True:
             try:
                 await call(installs.WATCH_RUN, look, queue=CONTROL_QUEUE, summary=summary)

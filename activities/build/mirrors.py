@@ -69,7 +69,7 @@ class Mirrors:
             except (GitFailed, TooLarge) as error:
                 raise _failure(url, error) from None
         found: dict[str, str] = {}
-        for line in text.decode(errors="replace").splitlines():
+        for line in text.decode(errors="replace").split("\n"):
             commit, _, ref = line.partition("\t")
             if is_commit(commit):
                 # An annotated tag is followed by the commit that it is of.

@@ -16,6 +16,7 @@ from activities.heartbeats import heartbeating
 from activities.terraform.bound import require_noted, require_release
 from activities.terraform.plan_store import load_view
 from activities.workplace import Workplace
+from apps.showing import shown
 from contracts.actions import StepInput
 from contracts.deploys import ApplyInput
 from contracts.errors import Denied, Draining, StalePlan
@@ -149,12 +150,13 @@ class Gate:
 
 def _said(question: Question, answer: Answer) -> str:
     if answer.decision == "denied":
-        why = f": {answer.reason}" if answer.reason else "."
+        why = f": {shown(answer.reason)}" if answer.reason else "."
         raise Denied(
-            f"The plan {question.digest} was denied on the customer's side by {answer.by}{why}"
+            f"The plan {question.digest} was denied on the customer's side by "
+            f"{shown(answer.by)}{why}"
         )
     at = datetime.fromtimestamp(answer.at, UTC).isoformat(timespec="seconds")
-    return f"approved on the customer's side by {answer.by} at {at}"
+    return f"approved on the customer's side by {shown(answer.by)} at {at}"
 
 
 def _until(policy: Policy, now: datetime) -> str:

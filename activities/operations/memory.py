@@ -77,7 +77,7 @@ def available_bytes(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgr
     meminfo = proc / "meminfo"
     if not meminfo.exists():
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line)
+    fields = dict(line.split(":", 1) for line in meminfo.read_text().split("\n") if ":" in line)
     free = int(fields["MemAvailable"].split()[0]) * 1024
     limit = _number(cgroup / "memory.max")
     used = _number(cgroup / "memory.current")

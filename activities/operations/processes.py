@@ -151,7 +151,7 @@ def _holds(pid: int, inode: tuple[int, int]) -> bool:
 
 
 def _is_locked(pid: int, descriptor: str) -> bool:
-    for line in Path(f"/proc/{pid}/fdinfo/{descriptor}").read_text().splitlines():
+    for line in Path(f"/proc/{pid}/fdinfo/{descriptor}").read_text().split("\n"):
         if line.startswith("lock:") and "FLOCK" in line and "WRITE" in line:
             return True
     return False

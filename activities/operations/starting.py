@@ -9,6 +9,7 @@ from typing import Final
 
 from activities.operations.locks import Lock
 from activities.operations.spec import SPEC_FILE, SUPERVISOR_LOG, Spec
+from apps.showing import shown
 from store.files import open_private, write_private
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
@@ -43,8 +44,8 @@ def start_supervisor(spec: Spec, lock: Lock) -> None:
 
 def why_not_started(folder: Path) -> str:
     """What the supervisor of a run said before it ended without having started its tool."""
-    lines = (folder / SUPERVISOR_LOG).read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it said nothing; it may have been killed"
+    lines = (folder / SUPERVISOR_LOG).read_text(errors="replace").strip().split("\n")
+    return shown(lines[-1]) if lines[-1] else "it said nothing; it may have been killed"
 
 
 def _spec_path(spec: Spec) -> str:

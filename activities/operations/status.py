@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from activities.operations.processes import Process
 from activities.operations.spec import EXIT_FILE, OUTPUT_FILE, UNBEGUN_FILE
+from apps.showing import shown_output
 from store.files import replace_private
 from store.machine import this_boot
 
@@ -48,14 +49,17 @@ class ToolEnd:
         return self.outcome == "exited" and self.failed is None
 
     def last_lines(self, count: int = 20, *, mask: Callable[[str], str] = str) -> str:
-        """The last lines of the failed command's own output and of output.log, at most 8 KiB.
+        """The last lines of the failed command's own output and of output.log, at most 8 KiB, as
+        they may be shown to a person.
 
         Args:
             count: How many of each, at most.
             mask: Takes the secrets out; it sees more than is told.
         """
         names = [name for name in (self.failed_stdout, OUTPUT_FILE) if name]
-        tails = [_last_lines(mask(_tail(self.folder / name)), count) for name in names]
+        tails = [
+            _last_lines(shown_output(mask(_tail(self.folder / name))), count) for name in names
+        ]
         text = "\n".join(tail for tail in tails if tail)
         data = text.encode()
         # Masked by now, so a line that alone is longer may be cut anywhere.
@@ -243,4 +247,4 @@ def _from_a_whole_line(data: bytes, limit: int) -> str:
 
 
 def _last_lines(text: str, count: int) -> str:
-    return "\n".join(text.splitlines()[-count:])
+    return "\n".join(text.removesuffix("\n").split("\n")[-count:])

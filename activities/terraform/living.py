@@ -66,6 +66,6 @@ def _commands_by_ps() -> Iterator[list[str]]:
         check=True,
         env={"LC_ALL": "C"},
     )
-    for line in asked.stdout.splitlines():
+    for line in asked.stdout.split("\n"):
         if is_terraform(line.split()):
             yield line.split()

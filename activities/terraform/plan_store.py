@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from activities.terraform.changes import Changes, read_changes
+from apps.showing import shown_lines
 from contracts.errors import StalePlan
 from store.interface import ANY, Store
 
@@ -100,12 +101,15 @@ def load_lock(store: Store, key: str) -> bytes:
 
 
 def load_view(store: Store, key: str) -> tuple[PlanRecord, str] | None:
-    """The plan view, without what is sensitive, and the plan's record."""
+    """The plan view, without what is sensitive, and the plan's record.
+
+    An older worker may have made the view: it is shown (`apps.showing`) here again.
+    """
     record = store.get(f"plans/{key}/record.json")
     view = store.get(f"plans/{key}/view.txt")
     if record is None or view is None:
         return None
-    return PlanRecord.model_validate_json(record.data), view.data.decode()
+    return PlanRecord.model_validate_json(record.data), shown_lines(view.data.decode())
 
 
 def providers_identity(lock: Path) -> str:

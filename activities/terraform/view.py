@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from activities.masking import MASK, Mask
 from activities.terraform.changes import Change, Changes
+from apps.showing import shown
 
 PAGE_BYTES = 256 * 1024
 """The largest page that travels."""
@@ -24,7 +25,8 @@ _UNKNOWN = "(known after apply)"
 def render_view(component: str, verb: str, changes: Changes, mask: Mask) -> str:
     """The whole view as text: a heading, then each object with its changed attributes.
 
-    What the plan marks in one place is masked in all: a computed attribute may repeat it.
+    What the plan marks in one place is masked in all: a computed attribute may repeat it. Names and
+    values are the vendor's and the cloud's: each stays on its line (`apps.showing`).
     """
     mask = mask.and_also(changes.secrets)
     lines = [f"{verb} {component}: {changes.counts()}", ""]
@@ -33,7 +35,7 @@ def render_view(component: str, verb: str, changes: Changes, mask: Mask) -> str:
     if changes.outputs:
         lines.append("outputs")
         lines += [_output_line(change, mask) for change in changes.outputs]
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join(map(shown, lines)).rstrip() + "\n"
 
 
 def pages(text: str) -> list[str]:
@@ -41,7 +43,7 @@ def pages(text: str) -> list[str]:
     result: list[str] = []
     page: list[str] = []
     size = 0
-    for line in text.splitlines(keepends=True):
+    for line in _with_ends(text):
         for piece in _pieces(line):
             length = len(piece.encode())
             if page and size + length > PAGE_BYTES:
@@ -50,6 +52,11 @@ def pages(text: str) -> list[str]:
             page.append(piece)
             size += length
     return [*result, "".join(page)]
+
+
+def _with_ends(text: str) -> list[str]:
+    *lines, rest = text.split("\n")
+    return [*(f"{line}\n" for line in lines), *([rest] if rest else [])]
 
 
 def _pieces(line: str) -> Iterable[str]:

@@ -21,7 +21,7 @@ from exclave.exits import Refused, run
 from exclave.output import Output, OutputOption, print_json
 from exclave.plane import Plane
 from exclave.plans import who
-from exclave.screens.terminal import Lines, plain
+from exclave.screens.terminal import Lines
 from exclave.standings import subjects
 from stacks.systemd import ENROLMENT
 from wire.subjects import BUILD
@@ -298,10 +298,10 @@ async def _list(subject: str | None, output: Output) -> None:
     if not found:
         Lines(err=True)("Nobody is enrolled." if subject is None else f"{subject} is not enrolled.")
     for name, one in found.items():
-        lines(f"{name}  {plain(_state(one))}")
+        lines(f"{name}  {_state(one)}")
         for key in one.keys:
             revoked = f", revoked {key.revoked}" if key.revoked else ""
-            lines(f"    key {key.thumbprint}, by {plain(key.how)} at {key.at}{revoked}")
+            lines(f"    key {key.thumbprint}, by {key.how} at {key.at}{revoked}")
 
 
 def _state(one: SubjectAccess) -> str:

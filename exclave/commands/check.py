@@ -11,7 +11,7 @@ from apps.loader import CheckedApp, check
 from apps.problems import Problem, Severity
 from exclave.exits import Exit
 from exclave.output import Output, print_json
-from exclave.screens.terminal import Lines, plain
+from exclave.screens.terminal import Lines
 
 _COLOURS: dict[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -57,7 +57,7 @@ def _print(checked: CheckedApp) -> None:
     lines = Lines()
     for problem in checked.problems:
         severity = lines.paint(problem.severity, _COLOURS[problem.severity], bold=True)
-        before, _, after = plain(str(problem)).partition(f": {problem.severity}: ")
+        before, _, after = str(problem).partition(f": {problem.severity}: ")
         lines(f"{before}: {severity}: {after}")
     lines(_summary(checked))
 

@@ -9,6 +9,7 @@ import typer
 from apps.config import AppConfig
 from apps.loader import ConfigErrors, load
 from apps.parts import SANDBOX, part_shown
+from apps.showing import shown
 from apps.touched import Touched, between, by_component, by_inputs
 from artifacts.archive import ArchiveRefused, pack
 from artifacts.names import digest_of
@@ -84,7 +85,7 @@ def _loaded(folder: Path) -> AppConfig:
     try:
         return load(folder).config
     except ConfigErrors as errors:
-        raise Refused("\n".join(str(problem) for problem in errors.problems)) from errors
+        raise Refused("\n".join(shown(str(problem)) for problem in errors.problems)) from errors
 
 
 def _touched(

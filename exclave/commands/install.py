@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
+from apps.showing import shown_output
 from contracts.installs import ConnectedWorker, InstallInput
 from contracts.names import install_workflow_id
 from contracts.stacks import Stack, StorePlace
@@ -17,7 +18,7 @@ from exclave.following import Following
 from exclave.output import Output, OutputOption, print_json
 from exclave.plane import Plane
 from exclave.runs import status_of
-from exclave.screens.terminal import Lines, plain
+from exclave.screens.terminal import Lines
 from exclave.stack_folder import write_stack
 
 T = TypeVar("T")
@@ -97,7 +98,7 @@ async def _install(input: InstallInput, folder: Path | None, wait: bool, output:
         says("Waits for the install's worker to connect.")
         worker = await waiting.until(lambda: _worker(plane, input.install))
         answer["worker"] = worker.model_dump(mode="json")
-        says(f"The worker on {plain(worker.description.host)} is connected.")
+        says(f"The worker on {worker.description.host} is connected.")
     if output is Output.JSON:
         print_json(answer)
 
@@ -165,7 +166,7 @@ class _Waiting:
     def _tell(self, words: str) -> None:
         if words and words not in self._told:
             self._told.add(words)
-            self._says(plain(words))
+            self._says.block(shown_output(words), rest="  ")
 
 
 async def _stack(plane: Plane, install: str) -> Stack | None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from exclave.exits import Refused, ending
+from exclave.screens.terminal import write
 from wire.connection import TemporalAddress
 from wire.key_files import KeyFileError
 from wire.keys import MasterKeys
@@ -38,7 +39,7 @@ def new(file: File) -> None:
     with ending(), _refusing():
         made = MasterKeys.new()
         made.write(file)
-        typer.echo(made.current)
+        write(made.current)
 
 
 @keys.command("add")
@@ -57,7 +58,7 @@ def add(file: File) -> None:
         before = MasterKeys.read(file)
         after = before.with_new_key()
         after.write(file, replaces=True)
-        typer.echo(next(key_id for key_id in after.keys if key_id not in before.keys))
+        write(next(key_id for key_id in after.keys if key_id not in before.keys))
 
 
 @keys.command("use")

@@ -10,7 +10,7 @@ from exclave.arguments import check_name
 from exclave.exits import run
 from exclave.output import Output, OutputOption, print_json
 from exclave.plane import Plane
-from exclave.screens.terminal import Lines, plain
+from exclave.screens.terminal import Lines
 
 
 def readme(
@@ -43,9 +43,9 @@ async def _readme(install: str, output: Output) -> None:
     if output is Output.JSON:
         print_json(found.model_dump(mode="json"))
         return
-    Lines()(plain(found.text))
+    Lines().block(found.text)
     told = Lines(err=True)
     for problem in found.problems:
-        told(f"stays as it is written: {plain(problem)}")
+        told(f"stays as it is written: {problem}")
     if found.is_cut:
         told("The readme is longer than what is sent; the rest is left out.")

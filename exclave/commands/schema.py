@@ -9,6 +9,7 @@ import typer
 from apps.schema import SCHEMAS, schema
 from apps.spelling import did_you_mean
 from exclave.exits import Refused, ending
+from exclave.screens.terminal import write
 
 
 def print_schema(
@@ -34,12 +35,12 @@ def print_schema(
         if everything is not None:
             _write_all(everything)
         elif kind is None:
-            typer.echo("\n".join(sorted(SCHEMAS)))
+            write("\n".join(sorted(SCHEMAS)))
         elif kind not in SCHEMAS:
             hint = did_you_mean(kind, SCHEMAS)
             raise Refused(f"There is no kind {kind!r}{hint}")
         else:
-            typer.echo(_text(kind))
+            write(_text(kind))
 
 
 def _write_all(folder: Path) -> None:
@@ -49,7 +50,7 @@ def _write_all(folder: Path) -> None:
             (folder / f"{kind}.json").write_text(f"{_text(kind)}\n", encoding="utf-8")
     except OSError as error:
         raise Refused(f"{error.filename or folder} cannot be written: {error.strerror}") from error
-    typer.echo(f"{len(SCHEMAS)} schemas in {folder}.")
+    write(f"{len(SCHEMAS)} schemas in {folder}.")
 
 
 def _text(kind: str) -> str:

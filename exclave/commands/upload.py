@@ -3,11 +3,10 @@
 import json
 from pathlib import Path
 
-import typer
-
 from contracts.names import CONTROL_QUEUE
 from exclave.exits import ending
 from exclave.output import Output, OutputOption, print_json
+from exclave.screens.terminal import write
 from exclave.sources import (
     DEFAULT_REGISTRY,
     FolderArgument,
@@ -38,13 +37,13 @@ def upload(
     with ending():
         warnings = check(folder)
         for warning in warnings:
-            typer.echo(warning, err=True)
+            write(warning, err=True)
         source = push(registry, folder)
     if output is Output.JSON:
         print_json({"source": source, "warnings": warnings})
     else:
-        typer.echo(source)
-        typer.echo(_next_command(folder, source), err=True)
+        write(source)
+        write(_next_command(folder, source), err=True)
 
 
 def _next_command(folder: Path, source: str) -> str:

@@ -11,7 +11,7 @@ import typer
 from exclave.customers_side import EnrolmentOption
 from exclave.exits import Exit, Refused, ending
 from exclave.output import Output, OutputOption, print_json
-from exclave.screens.terminal import Lines, plain
+from exclave.screens.terminal import Lines
 from stacks.enrolment import Enrolment, EnrolmentError
 from workers.doctor import Finding, examine
 
@@ -60,11 +60,11 @@ def _show(lines: Lines, found: list[Finding]) -> None:
     for one in found:
         if one.place != place:
             place = one.place
-            lines(plain(place))
+            lines(place)
         mark = lines.paint("ok   ", "green") if one.ok else lines.paint("FAILS", "red", bold=True)
-        lines(f"  {mark}  {one.check:<10}  {plain(one.said)}")
+        lines(f"  {mark}  {one.check:<10}  {one.said}")
         if one.what_to_do:
-            lines(f"{'':>21}{plain(one.what_to_do)}")
+            lines(f"{'':>21}{one.what_to_do}")
     failed = [one for one in found if not one.ok]
     lines("")
     lines(f"{len(failed)} of {len(found)} checks fail." if failed else "Nothing is in the way.")

@@ -13,7 +13,7 @@ from activities.customer.worker_journal import kept_head
 from exclave.customers_side import CustomersSide, DataOption, EnrolmentOption, at_worker
 from exclave.exits import CommandEnded, Exit, Refused
 from exclave.output import Output, OutputOption, print_json
-from exclave.screens.terminal import Lines, plain, short
+from exclave.screens.terminal import Lines, short
 
 _LINES_OF = {
     "told": ("activity", "component", "action", "verdict", "workflow"),
@@ -146,8 +146,8 @@ def _show(lines: Lines, side: CustomersSide, found: Verified, stored: Head | Non
     lines(f"The journal of {side.install}, in {side.journal.folder}, {whole}.")
     lines(f"  lines     {found.count}")
     if found.first and found.last:
-        lines(f"  first     line {found.first.number}, {plain(found.first.at)}")
-        lines(f"  last      line {found.last.number}, {plain(found.last.at)}")
+        lines(f"  first     line {found.first.number}, {found.first.at}")
+        lines(f"  last      line {found.last.number}, {found.last.at}")
         lines(f"  head      {_written(found.last.head)}")
     lines(f"  in store  {_written(stored) if stored else 'no head is kept there'}")
     if found.unended:
@@ -171,7 +171,7 @@ def _document(found: Verified, stored: Head | None) -> dict[str, object]:
 
 
 def _written(head: Head) -> str:
-    return plain(str(head))
+    return str(head)
 
 
 def _print(side: CustomersSide, since: str, output: Output) -> None:
@@ -199,4 +199,4 @@ def _words(line: Line) -> str:
     told = [str(facts[name]) for name in _LINES_OF.get(line.kind, ()) if name in facts]
     told += [f"{name}={short(str(facts[name]))}" for name in _DIGESTS if name in facts]
     of = f" of {facts['told']}" if "told" in facts else ""
-    return plain(f"{line.number:>6}  {line.at}  {line.kind}{of}: {' '.join(told)}")
+    return f"{line.number:>6}  {line.at}  {line.kind}{of}: {' '.join(told)}"

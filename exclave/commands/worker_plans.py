@@ -10,7 +10,7 @@ from apps.parts import part_shown
 from exclave.customers_side import CustomersSide, DataOption, EnrolmentOption, at_worker
 from exclave.exits import Refused
 from exclave.output import Output, OutputOption, print_json
-from exclave.screens.terminal import Lines, plain
+from exclave.screens.terminal import Lines
 from store.customer import Decision, Question, answer_now, decide, waiting
 from store.journal import who_am_i
 
@@ -54,8 +54,8 @@ def plans(
                 lines("By the policy, none needs it: approval is vendor.")
         for one in found:
             lines(_words(one))
-            for line in views[one.plan_key].splitlines():
-                lines(f"    {plain(line)}".rstrip())
+            if view:
+                lines.block(views[one.plan_key].rstrip("\n"), indent="    ")
 
 
 def approve(enrolment: EnrolmentOption, data: DataOption, plan: PlanOption = None) -> None:
@@ -116,7 +116,7 @@ def _words(one: Question) -> str:
     verb = "teardown of " if one.verb == "teardown" else ""
     at = datetime.fromtimestamp(one.asked_at, UTC).isoformat(timespec="seconds")
     told = f"{verb}{part_shown(one.component)}: {one.changes}; {one.digest}"
-    return plain(f"{told}, of release {one.release} in {one.run}, waits since {at}")
+    return f"{told}, of release {one.release} in {one.run}, waits since {at}"
 
 
 def _view(side: CustomersSide, one: Question) -> str:

@@ -57,9 +57,10 @@ async def _demo(folder: Path, once: bool) -> None:
             async with control_plane(stage, pids, lock, lines) as (plane, running):
                 lines(f"Watch it in the Temporal UI: {stage.ui}")
                 await _tell(stage, plane, running, lines)
-                lines(f"\nThat was the whole story, in {monotonic() - began:.0f} s.")
+                lines()
+                lines(f"That was the whole story, in {monotonic() - began:.0f} s.")
                 if not once:
-                    lines(_closing(stage))
+                    lines.block(_closing(stage))
                     await running
     except (DataFolderInUse, DeclarationError, FailedToStart, StoryFailed, OSError) as error:
         raise Refused(str(error)) from error

@@ -199,8 +199,7 @@ class Story:
         self._require(end.how == "failed", f"{run} {end.how} instead of failing")
         self._require("no space left on device" in end.message, f"{run} does not say why")
         self._say(f"{run} failed, in the words of its engine:")
-        for line in end.message.splitlines():
-            self._say(f"  | {line}")
+        self._lines.block(end.message, indent="  | ")
         await self._settled(lambda now: now.failure is not None)
 
         self._begin("Roll back", "To the release before, by its digest, and with its inputs.")

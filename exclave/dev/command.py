@@ -12,6 +12,7 @@ from exclave.dev.data import DataFolderInUse, PidFile, hold
 from exclave.dev.declaration import Declaration, DeclarationError, read_declaration
 from exclave.dev.plane import ControlPlane, introduction
 from exclave.dev.ports import PortTaken, check_ports
+from exclave.screens.terminal import write
 
 DEFAULT_FILE = Path("temporal-dev.yaml")
 
@@ -40,10 +41,10 @@ def dev(
             declaration.temporal.database.parent.mkdir(parents=True, exist_ok=True)
             asyncio.run(_run(declaration, pids, lock))
     except (DeclarationError, DataFolderInUse, PortTaken, FailedToStart) as error:
-        typer.echo(str(error), err=True)
+        write(str(error), err=True)
         raise typer.Exit(1) from error
     except OSError as error:
-        typer.echo(f"exclave dev: {error}", err=True)
+        write(f"exclave dev: {error}", err=True)
         raise typer.Exit(1) from error
     say("Everything has ended.")
 
@@ -51,7 +52,7 @@ def dev(
 def say(text: str) -> None:
     """Tell a person, if one still looks: a closed terminal must not keep the drain from ending."""
     with contextlib.suppress(OSError):
-        typer.echo(text)
+        write(text)
 
 
 async def _run(declaration: Declaration, pids: PidFile, lock: int) -> None:

@@ -1,7 +1,8 @@
 """Logs of several tools at once, each line with whose it is."""
 
+from apps.showing import shown_output
 from exclave.operations import Operation
-from exclave.screens.terminal import Lines, plain
+from exclave.screens.terminal import Lines
 
 
 class LogLines:
@@ -28,4 +29,4 @@ class LogLines:
         self._rest.clear()
 
     def _write(self, operation: Operation, line: str) -> None:
-        self._lines(f"{self._lines.paint(plain(operation.name), bold=True)} | {plain(line)}")
+        self._lines(f"{self._lines.paint(operation.name, bold=True)} | {shown_output(line)}")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from exclave.following import End
-from exclave.screens.terminal import Lines, plain
+from exclave.screens.terminal import Lines
 
 
 def show_result(lines: Lines, end: End) -> None:
@@ -15,12 +15,12 @@ def show_result(lines: Lines, end: End) -> None:
     if "steps" in result:
         for step in result["steps"]:
             for line in _step_lines(step):
-                answer(plain(line))
+                answer(line)
     elif "reused" in result:
         if result["reused"]:
             lines("Nothing was built: this very release was there.")
         for one in result.get("fetched", ()):
-            lines(plain(f"  {_fetched(one)}"))
+            lines(f"  {_fetched(one)}")
         answer(result["release"])
 
 

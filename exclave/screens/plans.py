@@ -1,8 +1,9 @@
 """A plan as a person reads it before they decide: like a diff."""
 
 from apps.parts import part_shown
+from apps.showing import lines_of
 from contracts.deploys import WaitingPlan
-from exclave.screens.terminal import Lines, plain
+from exclave.screens.terminal import Lines
 
 _COLOURS = {"-/+": "yellow", "<-": "cyan", "->": "cyan", "+": "green", "-": "red", "~": "yellow"}
 """By how a line begins; the longest first."""
@@ -15,7 +16,7 @@ def show_plan(lines: Lines, plan: WaitingPlan, text: str) -> None:
     lines(lines.paint(f"{what} {part_shown(plan.component)} ({plan.changes})", bold=True))
     lines(f"{plan.digest}")
     lines()
-    for line in plain(text).rstrip("\n").splitlines():
+    for line in lines_of(text.rstrip("\n")):
         lines("  " + lines.paint(line, _colour(line)) if line.strip() else "")
     lines()
 

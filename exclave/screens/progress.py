@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from apps.parts import part_shown
+from apps.showing import shown_output
 from contracts.deploys import WaitingPlan
 from exclave.following import End, Look
 from exclave.screens.plans import how_to_decide, show_plan
-from exclave.screens.terminal import Lines, plain
+from exclave.screens.terminal import Lines
 
 _COLOURS = {
     "applied": "green",
@@ -121,10 +122,11 @@ class TextTelling:
         """Tell what is new."""
         self._width = max([self._width, *(len(part_shown(part.name)) for part in look.parts)])
         for one in self._news.of(look):
-            self._lines(self._line(one))
+            # What a tool printed may be in it, in many lines: none of them is to look like ours.
+            self._lines.block(self._line(one), rest="      ")
 
     def _line(self, one: dict[str, str]) -> str:
-        words = plain(one["words"])
+        words = shown_output(one["words"])
         if one["event"] == "part":
             state = self._lines.paint(one["state"], _COLOURS.get(one["state"]))
             return f"  {part_shown(one['part']):<{self._width}}  {state}" + (

@@ -5,7 +5,7 @@ import os
 import sys
 import termios
 
-import typer
+from exclave.screens.terminal import write
 
 
 def can_ask() -> bool:
@@ -20,7 +20,7 @@ async def ask(question: str) -> str | None:
     """
     descriptor = sys.stdin.fileno()
     termios.tcflush(descriptor, termios.TCIFLUSH)
-    typer.echo(question, nl=False, err=True)
+    write(question, err=True, ends_line=False)
     loop = asyncio.get_running_loop()
     typed: asyncio.Future[bytes] = loop.create_future()
 
@@ -35,5 +35,5 @@ async def ask(question: str) -> str | None:
     finally:
         loop.remove_reader(descriptor)
         if not typed.done():
-            typer.echo(err=True)
+            write(err=True)
     return line.decode(errors="replace").strip() if line else None

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from apps.parts import part_shown
+from apps.showing import shown_output
 from exclave.overview import Close, Overview, Row, RunNow
 from exclave.screens.plans import how_to_decide
-from exclave.screens.terminal import Lines, plain, short
+from exclave.screens.terminal import Lines, short
 
 _COLOURS = {
     "failed": "red",
@@ -63,7 +64,7 @@ def _run(run: RunNow) -> str:
 
 
 def _first_line(text: str) -> str:
-    first, more, _ = plain(text).partition("\n")
+    first, more, _ = shown_output(text).partition("\n")
     return f"{first} …" if more else first
 
 
@@ -81,12 +82,11 @@ def show_close(lines: Lines, found: Close) -> None:
         lines(
             lines.paint(f"Failed: {status.failure.workflow_id}, {_time(status.failure.at)}", "red")
         )
-        for line in plain(status.failure.message).splitlines():
-            lines(f"  {line}")
+        lines.block(shown_output(status.failure.message), indent="  ")
     _show_table(lines, "What runs where", _parts(found))
     _show_table(lines, "Releases that it has run", _releases(found))
     _show_table(lines, "Schedules", _schedules(found))
-    _show_table(lines, "Inputs", [(name, plain(v)) for name, v in status.inputs.values.items()])
+    _show_table(lines, "Inputs", [(name, v) for name, v in status.inputs.values.items()])
 
 
 def _facts(lines: Lines, found: Close) -> Iterator[tuple[str, str]]:
@@ -112,7 +112,7 @@ def _policy(found: Close) -> Iterator[tuple[str, str]]:
     if told.approval in {"customer", "both"}:
         yield "policy", "an apply needs the customer's approval, too"
     if told.rules:
-        yield "policy", plain(f"the customer has rules of their own: {', '.join(told.rules)}")
+        yield "policy", f"the customer has rules of their own: {', '.join(told.rules)}"
 
 
 def _worker_words(found: Close) -> str:
@@ -122,7 +122,7 @@ def _worker_words(found: Close) -> str:
     told = worker.description
     tools = ", ".join(f"{name} {version}" for name, version in sorted(told.tools.items()))
     seen = f"asked for work {_time(found.polled)}" if found.polled else f"seen {_time(worker.seen)}"
-    return plain(f" on {told.host}, version {told.version}, with {tools or 'no tools'}; {seen}")
+    return f" on {told.host}, version {told.version}, with {tools or 'no tools'}; {seen}"
 
 
 def _show_waiting(lines: Lines, found: Close) -> None:

@@ -7,16 +7,18 @@ from typing import Final, TextIO
 
 import typer
 
-_SEQUENCES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+from apps.showing import lines_of, shown, shown_lines
+
+_OURS = re.compile(r"(\x1b\[(?:0|1|31|32|33|36)m)")
+"""What paints with the colours that are used here."""
 
 SHORT: Final = 12
 """How many hexadecimal digits of a digest are shown where a person need not type it."""
 
 
-def plain(text: str) -> str:
-    """Text of others without control characters: no colours, no moving about, no titles."""
-    return _CONTROLS.sub("", _SEQUENCES.sub("", text.replace("\r\n", "\n")))
+def write(text: str = "", *, err: bool = False, ends_line: bool = True) -> None:
+    """Write a text of our own, of one line or several, without colours; as `shown_lines` has it."""
+    typer.echo(shown_lines(text), err=err, nl=ends_line, color=False)
 
 
 def short(digest: str | None) -> str:
@@ -37,10 +39,27 @@ class Lines:
 
     def paint(self, text: str, colour: str | None = None, *, bold: bool | None = None) -> str:
         """The text in a colour, where there are colours."""
-        return typer.style(text, fg=colour, bold=bold) if self.colours else text
+        return typer.style(shown(text), fg=colour, bold=bold) if self.colours else text
+
+    def block(self, text: str, indent: str = "", rest: str | None = None) -> None:
+        """Write a text of several lines, which end at line feeds alone.
+
+        Args:
+            text: The text.
+            indent: What comes before each line that is not empty.
+            rest: Instead of it, before those that come after the first.
+        """
+        for line in lines_of(text):
+            self(f"{indent}{line}" if line.strip() else "")
+            indent = indent if rest is None else rest
 
     def __call__(self, line: str = "") -> None:
-        """Write one line; it may hold line breaks."""
+        """Write one line, whatever is in it: as `shown` has it, but for our own colours."""
+        pieces = _OURS.split(line) if self.colours else [line]
+        line = "".join(one if _OURS.fullmatch(one) else shown(one) for one in pieces)
+        self._write(line)
+
+    def _write(self, line: str) -> None:
         if self._held is not None:
             self._held.append(line)
         else:
@@ -54,4 +73,4 @@ class Lines:
         """Write what was kept back."""
         held, self._held = self._held or [], None
         for line in held:
-            self(line)
+            self._write(line)

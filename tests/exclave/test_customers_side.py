@@ -1,6 +1,7 @@
 """`exclave worker plans`, `approve`, `deny` and `journal`, on a worker's store and journal."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from typer.testing import CliRunner
 
 from activities.customer.worker_journal import FOLDER, WorkerJournal, keep_head
 from activities.terraform.plan_store import PlanFiles, PlanRecord, save_plan
+from apps.showing import shown
 from exclave.worker import worker
 from stacks.enrolment import Enrolment
 from store.customer import Question, answered, ask
@@ -91,18 +93,39 @@ def test_of_several_one_is_named(side: Side) -> None:
     assert answered(side.store, net) is None
 
 
-def test_a_view_is_shown_without_what_could_steer_a_terminal(side: Side) -> None:
+def test_a_view_is_shown_as_what_it_is(side: Side) -> None:
     one = side.ask("net", "a")
     record = PlanRecord(
         component="net", digest=one.digest, teardown=False, plan_file="", tool="", providers="",
         state="",
     )  # fmt: skip
-    view = "apply net: 1 to create\n\n+ x.y\n    + a = \x1b[31m1\n"
+    view = "apply net: 1 to create\n\n+ x.y\n    + a = \x1b[31m1\u2028+ z\n"
     save_plan(side.store, one.plan_key, record, PlanFiles(b"", b"", view, b""))
     said = side.run("plans", "--view")
-    assert "    + x.y\n        + a = 1\n" in said
+    assert "    + x.y\n        + a = \\u001b[31m1\\u2028+ z\n" in said
     [told] = json.loads(side.run("plans", "--view", "-o", "json"))["plans"]
-    assert (told["component"], told["view"]) == ("net", view)
+    assert (told["component"], told["view"].split("\n")[3]) == (
+        "net", "    + a = \\u001b[31m1\\u2028+ z",
+    )  # fmt: skip
+
+
+def test_what_waits_is_one_line_whatever_is_in_it(side: Side) -> None:
+    forged = "deploy/acme/7, waits since 2030\ndb: 1 to create; \u2028\x85\u202e\x1b[8m"
+    ask(side.store, replace(question("net", "a"), run=forged, changes="1\nto create"))
+    for command in (("plans",), ("deny", "--reason", "no")):
+        said = side.run(*command)
+        assert said.removesuffix("\n") == shown(said.removesuffix("\n")), "one line, nothing hidden"
+        assert r"2030\u000adb: 1 to create; \u2028\u0085\u202e\u001b[8m" in said
+
+
+def test_a_line_of_the_journal_is_one_line_whatever_is_in_it(side: Side) -> None:
+    side.journal.append(
+        "told", activity="terraform.apply", component="net", verdict="allowed",
+        workflow="deploy/acme/7\n     2  2030  told: x\u2028y\u202e\x1b[8m",
+    )  # fmt: skip
+    said = side.run("journal").removesuffix("\n")
+    assert said == shown(said)
+    assert r"deploy/acme/7\u000a     2  2030  told: x\u2028y\u202e\u001b[8m" in said
 
 
 def test_a_whole_journal_is_told_with_its_head(side: Side) -> None:

@@ -5,6 +5,7 @@ import logging
 
 import pytest
 
+from apps.showing import shown
 from gateway.audit import OTHER_RPC, Audit
 from gateway.identity import Identity
 from gateway.limits import Allowances, Buckets, Limits, TooMuch
@@ -88,6 +89,19 @@ def test_a_denial_is_a_line_of_json(caplog: pytest.LogCaptureFixture, clock: Clo
         "reason": "it may not",
         "peer": "10.0.0.1:1",
     }
+
+
+def test_a_denial_is_one_line_whatever_was_called(
+    caplog: pytest.LogCaptureFixture, clock: Clock
+) -> None:
+    hostile = "/some\n\x7f\x85\u2028\u202e\x1b[8m"
+    Audit(clock).denied(
+        identity=None, method=hostile, counted_as=OTHER_RPC, status="UNIMPLEMENTED",
+        reason=hostile, peer="10.0.0.1:1",
+    )  # fmt: skip
+    [line] = caplog.messages
+    assert line == shown(line)
+    assert json.loads(line)["method"] == hostile
 
 
 def test_nobody_fills_the_disk_and_everything_is_counted(

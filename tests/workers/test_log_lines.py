@@ -4,7 +4,7 @@ import io
 import logging
 
 from contracts.errors import EngineFailed
-from workers.log_lines import WordlessExceptions
+from workers.log_lines import WholeLines, WordlessExceptions
 
 
 def logged(error: Exception) -> str:
@@ -52,3 +52,11 @@ def test_what_another_formatter_made_of_it_is_not_taken_over() -> None:
     record.exc_text = "hunter2"
     assert "hunter2" not in WordlessExceptions().format(record)
     assert record.exc_text == "hunter2"
+
+
+def test_what_others_chose_begins_no_line() -> None:
+    words = "%s\n2026-01-01 INFO dev x: all is well\x85\u2028\u202e\x1b[8m"
+    record = logging.LogRecord("one", logging.INFO, "", 1, words, ("an id",), None)
+    first, second = WholeLines("%(levelname)s %(message)s").format(record).split("\n")
+    assert first == "INFO an id"
+    assert second == r"    2026-01-01 INFO dev x: all is well\u0085\u2028\u202e\u001b[8m"

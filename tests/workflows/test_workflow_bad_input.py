@@ -119,6 +119,30 @@ async def test_a_run_is_named_after_its_owner(client: Client, type: str, right: 
         assert repr(right) in error.message
 
 
+@pytest.mark.parametrize("rest", ["\u2028- db: applied", "a b", "\u202egnitset", "ü", "a`b`"])
+async def test_an_id_that_could_not_be_shown_is_refused(client: Client, rest: str) -> None:
+    run = await client.start_workflow(
+        "Deploy", GOOD["Deploy"], id=f"deploy/acme/{rest}", task_queue="control"
+    )
+    error = await failure(run)
+    assert error.type == "BadInput"
+    assert "cannot be shown as it is" in error.message
+    assert rest not in error.message or rest.isascii()
+
+
+@pytest.mark.parametrize("words", [{"by": "ann\u202e"}, {"reason": "no\u2028- net: applied"}])
+async def test_words_that_would_not_be_shown_are_refused(site: Site, words: dict[str, str]) -> None:
+    await site.begin()
+    run = await site.deploy()
+    plan = await asked(run, "net")
+    for update in ("approve", "deny"):
+        error = await refusal(run, update, {"digest": plan.digest, **words})
+        assert error.type == "BadInput"
+        assert f"`{next(iter(words))}` holds a character" in error.message
+    await asked(run, "net")
+    await run.terminate("a test")
+
+
 @pytest.mark.parametrize("case", CASES)
 async def test_an_update_is_refused_at_once(site: Site, case: str) -> None:
     await site.begin()

@@ -10,6 +10,7 @@ from activities.masking import MASK, Mask
 from activities.terraform import view
 from activities.terraform.changes import Changes
 from activities.terraform.view import PAGE_BYTES, pages, render_view
+from apps.showing import shown_lines
 from tests.activities.terraform.terraform_plans import NAMES, SECRET, change, changes, objects
 
 NOTHING = Mask.of([])
@@ -177,3 +178,30 @@ def test_no_page_of_a_large_plan_is_larger_than_a_payload() -> None:
 def test_a_small_plan_is_one_page() -> None:
     text = render_view("net", "apply", changes("create"), NOTHING)
     assert pages(text) == [text]
+
+
+HOSTILE = st.text(st.sampled_from("\n\r\x0b\x85\u2028\u2029\u202e\u2066\u200b\x1b+~-a="))
+
+
+@given(HOSTILE, HOSTILE, HOSTILE)
+def test_no_key_value_or_address_makes_a_line_of_its_own(
+    address: str, key: str, value: str
+) -> None:
+    honest = objects(change(address="a", after={"k": "v", "deep": {"k": ["v"]}}))
+    forged = change(
+        address=address, after={key: value, "deep": {key: [value]}}, reason=value, deposed=key
+    )
+    text = render_view("net", "apply", objects(forged), NOTHING)
+    assert shown_lines(text) == text, "nothing is hidden in it"
+    assert text.splitlines() == text.removesuffix("\n").split("\n")
+    lines_of_one = len(render_view("net", "apply", honest, NOTHING).split("\n"))
+    assert len(text.split("\n")) <= lines_of_one
+
+
+def test_what_is_shown_by_its_number_has_the_digest_of_what_it_is() -> None:
+    """A digest is of the values, not of how they look."""
+    known = {"install": "acme", "component": "net", "verb": "apply"}
+    one, other = (objects(change(after={"k": text})) for text in ("a\u202eb", r"a\u202eb"))
+    assert one.digest(b"key", **known) != other.digest(b"key", **known)
+    assert r'k = "a\u202eb"' in "\n".join(lines(one)), "JSON escapes a backslash"
+    assert r'k = "a\\u202eb"' in "\n".join(lines(other))

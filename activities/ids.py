@@ -1,0 +1,38 @@
+"""The ids that an install worker is told: they stand in its journal, its log and its store, and are
+shown to people, so those that could not be shown as they are are refused before anything begins."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from temporalio import activity
+
+from contracts.errors import BadInput
+from contracts.names import is_id
+from store.interface import is_key
+
+
+def require_ids(arguments: Sequence[Any]) -> None:
+    """Refuse ids that are none, of the running activity and in what it is told.
+
+    Raises:
+        BadInput: naming the first of them.
+    """
+    for what, text in _ids():
+        if not is_id(text):
+            raise BadInput(f"The {what} {text!a} is none: it could not be shown as it is.")
+    for argument in arguments:
+        turn = getattr(argument, "turn", None)
+        if turn is not None and turn.workflow_id and not is_id(turn.workflow_id):
+            raise BadInput(f"The turn's workflow id {turn.workflow_id!a} is none.")
+        for name in ("key", "plan_key", "subject"):
+            key = getattr(argument, name, None)
+            if isinstance(key, str) and not is_key(key):
+                raise BadInput(f"The {name} {key!a} is none that an operation could have.")
+
+
+def _ids() -> Iterable[tuple[str, str]]:
+    if activity.in_activity():
+        info = activity.info()
+        yield "activity's id", info.activity_id
+        if info.workflow_id:
+            yield "workflow id", info.workflow_id
