@@ -20,6 +20,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 
 from activities import spans
 from activities.ids import require_ids
+from activities.unknown import refuse_unknown, unknown_activity
 from contracts.errors import Bug, NotUnderstood, PolicyDenied, Unreachable
 from contracts.messages import WorkerInput
 from store.interface import Conflict, StoreUnavailable
@@ -89,6 +90,8 @@ class _Inbound(ActivityInboundInterceptor):
 
     async def _typed(self, input: ExecuteActivityInput) -> Any:
         def check() -> None:
+            if input.fn is refuse_unknown:
+                raise unknown_activity()
             if self._install is not None:
                 require_ids(input.args)
             for argument in input.args:

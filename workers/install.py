@@ -29,6 +29,7 @@ from activities.installs.description import FEATURES, DescribeActivities
 from activities.operations.opening import Operations
 from activities.spans import Tracer
 from activities.stopping import StopActivities
+from activities.unknown import refuse_unknown
 from activities.workplace import Workplace
 from contracts.names import install_queue
 from stacks.enrolment import Enrolment, EnrolmentError
@@ -172,6 +173,7 @@ def make(
         activities=[
             DescribeActivities(workplace.rules).describe,
             StopActivities(workplace).stop,
+            refuse_unknown,
             *activities_of_runs(workplace),
         ],
         interceptors=[

@@ -8,7 +8,11 @@ are encrypted for. The words reach those who may read them in Temporal.
 import logging
 import traceback
 
+from activities.customer.chain import TELLS_HEAD, without_heads
 from apps.showing import shown_lines
+
+GUARD = "activities.customer.guard"
+"""Whose lines tell heads of the worker's journal; those of any other hold what others chose."""
 
 
 class WholeLines(logging.Formatter):
@@ -27,7 +31,9 @@ class WordlessExceptions(WholeLines):
         """One record; what another formatter made of its exception is not taken over."""
         made, record.exc_text = record.exc_text, None
         try:
-            return super().format(record)
+            line = super().format(record)
+            tells_head = record.msg is TELLS_HEAD and record.name == GUARD
+            return line if tells_head else without_heads(line)
         finally:
             record.exc_text = made
 

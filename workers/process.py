@@ -18,6 +18,7 @@ from datetime import timedelta
 from typing import TypeVar
 
 from temporalio.client import Client
+from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig
 from temporalio.worker import Worker
 
 from wire.connection import TemporalAddress, connect, delays
@@ -82,12 +83,21 @@ def run(where: TemporalAddress, make: Make, settings: Settings) -> None:
     # They tell of each request, and of a day's wait that a drain allows for; we say it ourselves.
     for chatty in ("httpx", "temporalio.worker._worker"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    _tell_of_the_sdk_as_of_ourselves()
     status = asyncio.run(_Life(where, make, settings).live())
     # Interpreter shutdown crashed in the SDK's native threads on 3.11; there is nothing left to do.
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
+
+
+def _tell_of_the_sdk_as_of_ourselves() -> None:
+    """What the SDK's native part tells holds ids that others chose: it is a line like any other."""
+    forwarding = LogForwardingConfig(logging.getLogger("temporalio.core"))
+    default = LoggingConfig.default
+    told = LoggingConfig(filter=default.filter, forwarding=forwarding)
+    Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=told)))
 
 
 class _NoWork(Exception):

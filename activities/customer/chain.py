@@ -33,12 +33,33 @@ class Head:
         return f"{self.number}:{self.hash}"
 
     @staticmethod
-    def all_in(text: str) -> "list[Head]":
-        """Every head that is written in a text, among other words."""
-        return [Head(int(number), found) for number, found in _WRITTEN.findall(text)]
+    def parse(text: str) -> "Head | None":
+        """The head that a text is, or None."""
+        found = re.fullmatch(_WRITTEN, text, re.ASCII)
+        return Head(int(found[1]), found[2]) if found else None
+
+    @staticmethod
+    def all_told_in(log: str) -> "list[Head]":
+        """Every head that the worker told in its log, in its own words for it."""
+        return [Head(int(number), found) for number, found in _TOLD.findall(log)]
 
 
-_WRITTEN: Final = re.compile(r"(?<!\d)([1-9]\d{0,17}):(sha256:[0-9a-f]{64})(?![0-9a-f])", re.ASCII)
+_WRITTEN: Final = r"([1-9]\d{0,17}):(sha256:[0-9a-f]{64})"
+TELLS_HEAD: Final = "The worker's journal is at %s."
+"""The words in which the worker's log tells a head. No other line of it has them, whatever others
+chose of that: `without_heads`."""
+
+_TOLD: Final = re.compile(
+    re.escape(TELLS_HEAD).replace(re.escape("%s"), _WRITTEN) + "$", re.ASCII | re.MULTILINE
+)
+_WORDS: Final = TELLS_HEAD.partition(" %s")[0]
+
+
+def without_heads(line: str) -> str:
+    """A line of the log that tells of something else, in which nobody reads a head."""
+    return line.replace(_WORDS, "The worker's journal is said to be at")
+
+
 START: Final = Head(0, NOTHING_BEFORE)
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from temporalio import activity
 
 from activities.customer import telling
+from activities.customer.chain import TELLS_HEAD
 from activities.customer.gate import Gate, has_begun
 from activities.customer.kinds import operation_of
 from activities.customer.telling import Told, outcome_of, tell
@@ -155,7 +156,7 @@ class CustomersGuard:
         """Keep how far the journal has come, where it is a witness: in the store, and in the
         worker's log, which is not the worker's user's to change where systemd keeps it."""
         head = self._journal.known
-        _log.info("The worker's journal is at %s.", head)
+        _log.info(TELLS_HEAD, head)
         try:
             await asyncio.to_thread(keep_head, self._workplace.store, self._machine, head)
         except StoreError as error:

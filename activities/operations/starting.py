@@ -9,11 +9,21 @@ from typing import Final
 
 from activities.operations.locks import Lock
 from activities.operations.spec import SPEC_FILE, SUPERVISOR_LOG, Spec
+from activities.tool_environment import defaults, passed_on
 from apps.showing import shown
 from store.files import open_private, write_private
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 """Where the rooms lie, so that the supervisor finds them from whatever folder."""
+
+NEEDED: Final = frozenset(
+    {
+        *("HOME", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE"),
+        # Where this Python is, as whoever started the worker has it.
+        *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE"),
+    }
+)
+"""What a Python needs of the environment in which it is started."""
 
 
 def write_spec(spec: Spec) -> None:
@@ -26,12 +36,11 @@ def start_supervisor(spec: Spec, lock: Lock) -> None:
 
     Not a subprocess of asyncio's: that kills the child when the loop is closed.
     """
-    path = os.environ.get("PYTHONPATH")
     with Lock(open_private(spec.folder / SUPERVISOR_LOG, os.O_WRONLY | os.O_APPEND)) as log:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "activities.operations.supervisor", _spec_path(spec)],
             cwd=spec.folder,
-            env={**os.environ, "PYTHONPATH": f"{_ROOT}{os.pathsep}{path}" if path else str(_ROOT)},
+            env=supervisors_environment(spec),
             stdin=subprocess.DEVNULL,
             stdout=log.descriptor,
             stderr=log.descriptor,
@@ -40,6 +49,20 @@ def start_supervisor(spec: Spec, lock: Lock) -> None:
         )
     # Takes the exit status, so that no zombie is left, as long as this process lives.
     threading.Thread(target=process.wait, name="supervisor", daemon=True).start()
+
+
+def supervisors_environment(spec: Spec) -> dict[str, str]:
+    """What a supervisor is given of the worker's environment: what its Python needs, and what the
+    store needs where it is no folder. The tool's own is in the specification."""
+    prefixes = ("AWS_",) if spec.store.get("kind") == "s3" else ()
+    given = {
+        name: value
+        for name, value in os.environ.items()
+        if name in NEEDED or name.startswith(prefixes)
+    }
+    path = os.environ.get("PYTHONPATH")
+    found = {"PYTHONPATH": f"{_ROOT}{os.pathsep}{path}" if path else str(_ROOT)}
+    return {**defaults(), **passed_on(), **given, **found}
 
 
 def why_not_started(folder: Path) -> str:

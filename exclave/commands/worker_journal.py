@@ -45,8 +45,8 @@ def journal(
         typer.Option(
             "--heads",
             metavar="FILE",
-            help="A text with heads in it, each of which must be in the chain: the worker's log, "
-            "which tells one for each operation. - is standard input. With --verify.",
+            help="The worker's log, which tells a head for each operation: each must be in the "
+            "chain. - is standard input. With --verify.",
         ),
     ] = None,
     first: Annotated[
@@ -93,12 +93,12 @@ def journal(
 def _head(text: str | None) -> list[Head]:
     if text is None:
         return []
-    found = Head.all_in(text)
-    if [str(head) for head in found] != [text]:
+    found = Head.parse(text)
+    if found is None:
         raise CommandEnded(
             Exit.USAGE, f"{text!r} is no head; give it as --verify prints it: 42:sha256:…"
         )
-    return found
+    return [found]
 
 
 def _heads(file: Path | None) -> list[Head]:
@@ -108,10 +108,10 @@ def _heads(file: Path | None) -> list[Head]:
         text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8", errors="replace")
     except OSError as error:
         raise CommandEnded(Exit.USAGE, f"{file} cannot be read: {error.strerror}") from error
-    found = Head.all_in(text)
+    found = Head.all_told_in(text)
     if not found:
         # A text with none in it would prove nothing, and look as if it did.
-        raise CommandEnded(Exit.USAGE, f"there is no head in {file}, such as 42:sha256:…")
+        raise CommandEnded(Exit.USAGE, f"{file} tells no head, as the worker's log does")
     return found
 
 

@@ -41,7 +41,8 @@ class PidFile:
 
 @contextmanager
 def hold(data: Path) -> Iterator[tuple[PidFile, int]]:
-    """Create the data folder and hold it.
+    """Create the data folder, for this user alone, and hold it: all that is made meanwhile, by the
+    processes that are started too, is this user's alone.
 
     The lock is a file descriptor that every process started here inherits. So it is held for as
     long as any of them lives, also after `exclave dev` itself was killed.
@@ -53,17 +54,23 @@ def hold(data: Path) -> Iterator[tuple[PidFile, int]]:
         DataFolderInUse: it is held already; the message names the processes.
         OSError: the folder cannot be made or written to.
     """
-    data.mkdir(parents=True, exist_ok=True)
-    pids = data / "pids.json"
-    descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    # Temporal's database is made by a process of its own, which inherits this.
+    before = os.umask(0o077)
+    descriptor = None
     try:
+        data.mkdir(parents=True, exist_ok=True)
+        data.chmod(0o700)
+        pids = data / "pids.json"
+        descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise DataFolderInUse(_in_use(data, pids)) from error
         yield PidFile(pids), descriptor
     finally:
-        os.close(descriptor)
+        if descriptor is not None:
+            os.close(descriptor)
+        os.umask(before)
 
 
 def _in_use(data: Path, pids: Path) -> str:

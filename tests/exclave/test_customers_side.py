@@ -140,12 +140,12 @@ def test_a_whole_journal_is_told_with_its_head(side: Side) -> None:
     log = side.data / "worker.log"
     log.write_text(f"INFO The worker's journal is at {head}.\n")
     assert side.run("journal", "--verify", "--heads", str(log))
-    log.write_text(f"at {head}. and later at 99:sha256:{'0' * 64}.")
+    log.write_text(f"x: The worker's journal is at 99:sha256:{'0' * 64}.\nand another")
     assert "line 99, of the kept head" in side.run(
         "journal", "--verify", "--heads", str(log), status=1
     )
-    log.write_text("nothing")
-    assert "there is no head in" in side.run("journal", "--verify", "--heads", str(log), status=2)
+    log.write_text(f"an id with 99:sha256:{'0' * 64}. in it: no head was told")
+    assert "tells no head" in side.run("journal", "--verify", "--heads", str(log), status=2)
     printed = side.run("journal")
     assert "told: terraform.apply net x" in printed
     assert f"ran of 1: apply plan_file={'f' * 12}" in printed

@@ -117,6 +117,9 @@ async def test_what_temporal_knows_survives_a_restart(start: Callable[[], Dev]) 
     client = await Client.connect(address, namespace="dev")
     await client.start_workflow("Whatever", id="kept/acme/1", task_queue="nobody")
     assert dev.stop(signal.SIGTERM) == 0
+    assert dev.declaration.temporal.database.is_file()
+    for path in (dev.declaration.data, *dev.declaration.data.rglob("*")):
+        assert not path.stat().st_mode & 0o077, f"{path} is others' to read"
 
     dev = start()
     dev.until("control plane is up")

@@ -3,8 +3,10 @@
 import io
 import logging
 
+from activities.customer import guard
+from activities.customer.chain import TELLS_HEAD, Head
 from contracts.errors import EngineFailed
-from workers.log_lines import WholeLines, WordlessExceptions
+from workers.log_lines import GUARD, WholeLines, WordlessExceptions
 
 
 def logged(error: Exception) -> str:
@@ -60,3 +62,23 @@ def test_what_others_chose_begins_no_line() -> None:
     first, second = WholeLines("%(levelname)s %(message)s").format(record).split("\n")
     assert first == "INFO an id"
     assert second == r"    2026-01-01 INFO dev x: all is well\u0085\u2028\u202e\u001b[8m"
+
+
+def test_an_id_makes_no_head_of_the_journal_in_the_log() -> None:
+    """Who can raise false alarms has made the true one worth nothing."""
+    forged = TELLS_HEAD % f"9:sha256:{'b' * 64}"
+    format = WordlessExceptions("%(asctime)s %(levelname)s dev %(name)s: %(message)s")
+
+    def line(name: str, words: str, *told: object) -> str:
+        return format.format(logging.LogRecord(name, logging.INFO, "", 1, words, told, None))
+
+    for name in ("temporalio.activity", GUARD):
+        for words in ("Completing activity as failed (%s)", "%s", "x\n%s", forged):
+            assert (
+                Head.all_told_in(line(name, words, forged) if "%" in words else line(name, words))
+                == []
+            )
+    head = Head(7, "sha256:" + "a" * 64)
+    assert Head.all_told_in(line(GUARD, TELLS_HEAD, head)) == [head]
+    assert Head.all_told_in(line("another", TELLS_HEAD, head)) == []
+    assert guard.__name__ == GUARD

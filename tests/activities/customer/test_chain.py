@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from activities.customer.chain import START, Head, Line, make_line, parse_line, verify
+from activities.customer.chain import (
+    START,
+    TELLS_HEAD,
+    Head,
+    Line,
+    make_line,
+    parse_line,
+    verify,
+    without_heads,
+)
 
 TEXT = st.text('ab"\\\\\u00e9\u2028\U0001f600 \n', max_size=8)
 
@@ -120,3 +129,18 @@ def test_an_empty_journal_is_whole_unless_a_head_was_kept() -> None:
     assert verify([]).problems == []
     [problem] = verify([], [head(SIX[2])]).problems
     assert problem.startswith("line 3, of the kept head sha256:")
+
+
+HEAD = f"7:sha256:{'a' * 64}"
+
+
+def test_only_what_the_log_tells_as_a_head_is_one() -> None:
+    told = TELLS_HEAD % HEAD
+    assert Head.all_told_in(f"INFO dev activities.customer.guard: {told}\nmore\n") == [
+        Head(7, "sha256:" + "a" * 64)
+    ]
+    for other in (HEAD, f"an activity {HEAD}.", f"{told} and more", f"told {told!r}"):
+        assert Head.all_told_in(other) == []
+    assert Head.all_told_in(without_heads(f"an activity with the id x {told}")) == []
+    assert Head.parse(HEAD) == Head(7, "sha256:" + "a" * 64)
+    assert Head.parse(f"{HEAD} ") is None and Head.parse(f"0{HEAD}") is None

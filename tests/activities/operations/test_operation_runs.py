@@ -8,6 +8,8 @@ import sys
 import pytest
 
 from activities.operations.operation import Command, ToolRun
+from activities.operations.starting import NEEDED
+from activities.tool_environment import defaults, passed_on
 from contracts.errors import ToolLost
 from tests.activities.operations.operation_site import KEY, SUBJECT, Site, until
 
@@ -43,6 +45,23 @@ async def test_a_tool_runs_with_its_own_environment_and_leaves_private_files(sit
         assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
         assert not path.is_file() or b"s3cret" not in path.read_bytes()
     assert site.said == []
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="read from /proc")  # noqa: PTH110
+async def test_a_supervisor_has_little_of_the_workers_environment(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXCLAVE_TEST_SECRET", "s3cret")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s3cret")
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    async with site.operations().open(KEY, SUBJECT, site.say) as operation:
+        run = site.shell("tr '\\0' '\\n' < /proc/$PPID/environ > supervisors")
+        assert (await operation.run("tool", run)).succeeded()
+    lines = (site.marks / "supervisors").read_text().split("\n")
+    given = dict(line.partition("=")[::2] for line in lines if line)
+    assert "s3cret" not in given.values()
+    assert given["HTTPS_PROXY"] == "http://127.0.0.1:9", "its store may be behind it"
+    assert given.keys() <= {*passed_on(), *defaults(), *NEEDED, "PYTHONPATH"}
 
 
 SHOW = """

@@ -1,0 +1,68 @@
+"""What an install worker does not know is written into the customer's journal, and refused."""
+
+import asyncio
+import json
+import logging
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from temporalio.client import ActivityFailureError, Client
+from temporalio.exceptions import ApplicationError
+
+from activities.customer.chain import TELLS_HEAD, Head
+from activities.customer.rules import rules_of
+from activities.customer.worker_journal import FOLDER, WorkerJournal
+from artifacts.registry import Registry
+from contracts.names import install_queue
+from exclave.refusals import UNKNOWN_ACTIVITY
+from stacks.enrolment import Enrolment
+from tests.workflows.workflow_plane import temporal
+from workers.install import make, open_workplace
+from workers.process import nothing
+
+pytestmark = pytest.mark.process
+
+FORGED = TELLS_HEAD % f"9:sha256:{'b' * 64}"
+
+
+async def fails(client: Client, activity: str, id: str) -> ApplicationError:
+    """What a standalone activity of the install's worker fails with."""
+    with pytest.raises(ActivityFailureError) as caught:
+        await client.execute_activity(
+            activity,
+            {"install": "acme"},
+            id=id,
+            task_queue=install_queue("acme"),
+            start_to_close_timeout=timedelta(seconds=30),
+        )
+    cause = caught.value.cause
+    assert isinstance(cause, ApplicationError)
+    return cause
+
+
+async def test_an_activity_that_is_not_registered_leaves_a_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    enrolment = Enrolment.of(
+        install="acme", namespace="dev", temporal="127.0.0.1:1", releases="http://127.0.0.1:1"
+    )
+    file = tmp_path / "enrolment.toml"
+    file.write_text(enrolment.render())
+    rules = rules_of(file, None)
+    place = open_workplace(enrolment, tmp_path, lambda: Registry(enrolment.releases), rules)
+    async with temporal() as client, make(client, place, nothing), asyncio.timeout(60):
+        unknown = await fails(client, "shell.run", "one")
+        assert (unknown.type, unknown.non_retryable) == (UNKNOWN_ACTIVITY, True)
+        forged = await fails(client, "worker.describe", FORGED)
+        assert (forged.type, forged.non_retryable) == ("BadInput", True)
+    journal = WorkerJournal(tmp_path / FOLDER)
+    assert journal.verified().problems == []
+    told, ended, described, refused = (json.loads(one) for one in journal.lines())
+    assert (told["kind"], told["activity"], told["verdict"]) == ("told", "shell.run", "refused")
+    assert (ended["told"], ended["outcome"]) == (told["number"], UNKNOWN_ACTIVITY)
+    assert described["activity"] == "worker.describe"
+    assert refused["outcome"] == "BadInput"
+    assert FORGED not in json.dumps([told, ended, described, refused])
+    assert Head.all_told_in("\n".join(caplog.messages)) == []
