@@ -7,12 +7,22 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.peers import Peers
 
 PROVEN = "exclave.proven"
 """In a request's scope: to be called once it is known who calls."""
+
+_REFUSED = 400
+
+
+def prove(request: Request) -> None:
+    """Note on the request's connection that somebody who may pass calls on it."""
+    proven = request.scope.get(PROVEN)
+    if proven is not None:
+        proven()
+
 
 Wrong = Callable[[], str | None]
 """Why no new connection should come here, or None."""
@@ -45,7 +55,11 @@ def gateway_app(routes: Sequence[BaseRoute], wrong: Wrong) -> ASGIApp:
 
 
 class FromOutside:
-    """Tells the app behind it from where a request really came, instead of from the front."""
+    """Tells the app behind it from where a request really came, instead of from the front.
+
+    Whoever has proven nothing and is refused has to connect anew: what they have sent behind that
+    request is not looked at.
+    """
 
     def __init__(self, app: ASGIApp, peers: Peers) -> None:
         self._app = app
@@ -58,4 +72,13 @@ class FromOutside:
         if inner and peer is not None:
             proven = partial(self._peers.prove, inner[1])
             scope = {**scope, "client": tuple(peer), PROVEN: proven}
+            send = partial(self._answer, send, inner[1])
         await self._app(scope, receive, send)
+
+    async def _answer(self, send: Send, port: int, message: Message) -> None:
+        if message["type"] == "http.response.start" and not self._peers.is_proven(port):
+            last = self._peers.answered(port)
+            if last or message["status"] >= _REFUSED:
+                headers = [*message.get("headers", ()), (b"connection", b"close")]
+                message = {**message, "headers": headers}
+        await send(message)

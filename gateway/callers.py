@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
-from gateway.app import PROVEN
+from gateway.app import prove
 from gateway.audit import Audit
 from gateway.identity import Access, Authenticator, Expired, Identity, Standing, Unauthenticated
 from gateway.limits import Buckets
@@ -95,9 +95,7 @@ class Callers:
                 retry_after=_SHORTEST_WAIT_SECONDS,
                 identity=identity,
             )
-        proven = request.scope.get(PROVEN)
-        if proven is not None:
-            proven()
+        prove(request)
         return identity
 
     def _refuse_revoked(self, identity: Identity) -> None:

@@ -45,6 +45,10 @@ _GRPC_OPTIONS = [
     # What a client sends beyond 64 KiB stays with it until the message is asked for.
     ("grpc.http2.bdp_probe", 0),
     ("grpc.max_concurrent_streams", 200),
+    # Calls of strangers wait in one queue with all others until they are refused. gRPC drops some
+    # at random where there are a thousand; the front bounds how many there can be.
+    ("grpc.server.max_pending_requests", 100_000),
+    ("grpc.server.max_pending_requests_hard_limit", 200_000),
     ("grpc.server_handshake_timeout_ms", 10_000),
     # Workers ping every 30 s, also between polls.
     ("grpc.keepalive_permit_without_calls", 1),

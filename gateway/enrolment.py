@@ -29,6 +29,7 @@ from contracts.errors import BadInput, CredentialsRefused
 from contracts.names import access_workflow_id
 from gateway.access import AccessOfOrgs, AccessWatch
 from gateway.address_limits import AddressLimits
+from gateway.app import prove
 from gateway.credentials import GatewayCredentials
 from wire.enrolment_messages import (
     ASSERTION_ALGORITHM,
@@ -162,6 +163,7 @@ class Enrolment:
             enrolled.thumbprint,
             request.client.host if request.client else "?",
         )
+        prove(request)
         return EnrolAnswer(time=self.clock(), **enrolled.model_dump())
 
     def _watch(self, org: str) -> AccessWatch:
@@ -213,6 +215,7 @@ class Enrolment:
         self._once(claims)
         kind, _, name = subject.partition("/")
         issued = self.credentials.issue(kind, watch.org, name, thumbprint)
+        prove(request)
         return CredentialAnswer(
             sealed=self._sealed(issued.token, claims, subject),
             expires=issued.expires,

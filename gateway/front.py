@@ -9,6 +9,11 @@ It closes what stays silent at the beginning, bounds how many connections there 
 one address, and closes HTTP connections on which nothing moves. Dead gRPC connections are found by
 the gRPC server, which pings them. Where there are too many, one on which nobody has proven who
 calls gives way to a new one: strangers can take the place of strangers alone.
+
+Whatever a stranger sends is held in memory behind the front, by servers that cannot bound it: gRPC
+keeps headers that do not end, and calls that are taken back. So a connection on which nobody is
+proven is read up to a budget, and ends soon after. Who proves themselves gets a new one with each
+call. HTTP is without it from then on: its server reads no more than it has room for.
 """
 
 import asyncio
@@ -42,6 +47,21 @@ class FrontLimits:
     """How long a client may take until it has said what it speaks."""
     idle_seconds: float = 120.0
     """How long nothing may move on an HTTP connection."""
+    stranger_bytes: int = 128 * 1024
+    """What is read of an HTTP connection on which nobody is proven: an enrolment takes 64 KiB."""
+    stranger_call_bytes: int = 16 * 1024
+    """The same of gRPC, where a worker needs 5 KiB, and headers can take a hundred times as much
+    memory as they have bytes. Of HTTP, too, while strangers have had more than one of these:"""
+    strangers_bytes_per_address: int = 16 * 1024 * 1024
+    strangers_bytes: int = 64 * 1024 * 1024
+    stranger_answers: int = 30
+    """How many answers it gets."""
+    stranger_seconds: float = 120.0
+    """How long it may take; an enrolment takes up to 90 s."""
+    proof_seconds: float = 10.0
+    """How long it is waited for a proof once nothing more is read."""
+    call_bytes: int = 32 * 1024 * 1024
+    """What is read of a gRPC connection after one call of who may pass, until the next."""
 
 
 Recognize = Callable[[bytes], Speaks | None]
@@ -74,6 +94,8 @@ class Front:
         self.refused = 0
         """Connections that were, and that had to give way."""
         self._by_host: Counter[str] = Counter()
+        self._taken_by_host: Counter[str] = Counter()
+        self._taken = 0
         self._strangers: dict[_Outer, None] = {}
         """Those on which nobody may have proven yet who calls, the oldest first."""
         self._strangers_of: dict[str, dict[_Outer, None]] = {}
@@ -138,11 +160,37 @@ class Front:
         if not of_host:
             self._strangers_of.pop(connection.host, None)
 
+    def left_of(self, connection: "_Outer") -> int:
+        """How many bytes of a stranger's may still be read."""
+        limits = self.limits
+        need = (
+            self._taken > limits.strangers_bytes
+            or self._taken_by_host[connection.host] > limits.strangers_bytes_per_address
+        )
+        less = need or connection.speaks is Speaks.GRPC
+        most = limits.stranger_call_bytes if less else limits.stranger_bytes
+        return max(0, most - connection.taken)
+
+    def take(self, connection: "_Outer", count: int) -> None:
+        """So much was read of a stranger's."""
+        connection.taken += count
+        self._taken += count
+        self._taken_by_host[connection.host] += count
+
+    def give_back(self, connection: "_Outer") -> None:
+        """Whoever it was of has proven who they are, or is gone."""
+        host, taken, connection.taken = connection.host, connection.taken, 0
+        self._taken -= taken
+        self._taken_by_host[host] -= taken
+        if not self._taken_by_host[host]:
+            del self._taken_by_host[host]
+
     def forget(self, connection: "_Outer") -> None:
         """A connection has ended, or has to give way."""
         if connection in self.open:
             self.open.remove(connection)
             self._no_stranger(connection)
+            self.give_back(connection)
             self._by_host[connection.host] -= 1
             if not self._by_host[connection.host]:
                 del self._by_host[connection.host]
@@ -150,9 +198,11 @@ class Front:
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
-            before = asyncio.get_running_loop().time() - self.limits.idle_seconds
+            now = asyncio.get_running_loop().time()
+            idle, strange = now - self.limits.idle_seconds, now - self.limits.stranger_seconds
             for connection in list(self.open):
-                if connection.speaks is Speaks.HTTP and connection.moved < before:
+                stays_idle = connection.speaks is Speaks.HTTP and connection.moved < idle
+                if stays_idle or (connection.is_stranger and connection.began < strange):
                     connection.abort()
 
 
@@ -187,8 +237,13 @@ class _Side(asyncio.Protocol):
             self.other.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        if self.other is not None and self.other.transport is not None:
-            self.other.transport.resume_reading()
+        if self.other is not None:
+            self.other.read_on()
+
+    def read_on(self) -> None:
+        """What was read is passed on: there is room for more."""
+        if self.transport is not None:
+            self.transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         other, self.other, self.transport = self.other, None, None
@@ -219,7 +274,7 @@ class _Inner(_Side):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         self._port = transport.get_extra_info("sockname")[1]
-        self._outer.front.peers.add(self._port, self._outer.peer)
+        self._outer.front.peers.add(self._port, self._outer.peer, self._outer)
         self._outer.inner_port = self._port
         self._outer.join(self)
 
@@ -239,6 +294,14 @@ class _Outer(_Side):
         self._first = bytearray()
         self.host = ""
         self.inner_port = 0
+        self.began = 0.0
+        self.is_stranger = True
+        self.taken = 0
+        """Bytes that were read of a stranger's, or since the last call of who may pass."""
+        self._answers = 0
+        self._held = b""
+        """What was received beyond the budget."""
+        self._until_proof: asyncio.TimerHandle | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._connecting: asyncio.Task[None] | None = None
 
@@ -251,11 +314,12 @@ class _Outer(_Side):
             self.transport.abort()
             return
         loop = asyncio.get_running_loop()
+        self.began = loop.time()
         self._deadline = loop.call_later(self.front.limits.hello_seconds, self.transport.abort)
 
     def data_received(self, data: bytes) -> None:
         if self.other is not None:
-            super().data_received(data)
+            self._pass_on(data)
             return
         self._first += data
         if self.speaks is not None:
@@ -272,6 +336,65 @@ class _Outer(_Side):
                 self.transport.pause_reading()
             self._connecting = asyncio.create_task(self._connect(self.front.inner[self.speaks]))
 
+    def _pass_on(self, data: bytes) -> None:
+        """Pass on what the budget allows for, and stop reading where it ends."""
+        left = self._left()
+        if left is not None and len(data) > left:
+            self._stop(data, left)
+        else:
+            self._count(len(data))
+            super().data_received(data)
+
+    def _left(self) -> int | None:
+        """Bytes that may still be read; None for any number."""
+        if self.is_stranger:
+            return self.front.left_of(self)
+        return None if self.speaks is Speaks.HTTP else self.front.limits.call_bytes - self.taken
+
+    def _count(self, count: int) -> None:
+        if self.is_stranger:
+            self.front.take(self, count)
+        else:
+            self.taken += count
+
+    def _stop(self, data: bytes, left: int) -> None:
+        self._held = data[left:]
+        if self.transport is not None:
+            self.transport.pause_reading()
+        self._until_proof = asyncio.get_running_loop().call_later(
+            self.front.limits.proof_seconds, self.abort
+        )
+        self._count(left)
+        if left:
+            super().data_received(data[:left])
+
+    def proven(self) -> None:
+        """As `Watching` says."""
+        if self.is_stranger:
+            self.front.give_back(self)
+            self.is_stranger = False
+        self.taken = 0
+        if self._until_proof is not None:
+            self._until_proof.cancel()
+            self._until_proof = None
+            held, self._held = self._held, b""
+            self._pass_on(held)
+            self.read_on()
+
+    def answered(self) -> bool:
+        """As `Watching` says."""
+        self._answers += 1
+        last = self._answers >= self.front.limits.stranger_answers
+        if last and self.speaks is Speaks.GRPC:
+            # Over HTTP the answer itself says so, and ends it.
+            self.close()
+        return last
+
+    def read_on(self) -> None:
+        """The same, unless a proof is waited for."""
+        if self._until_proof is None:
+            super().read_on()
+
     def eof_received(self) -> bool:
         return super().eof_received() if self.other is not None else False
 
@@ -283,9 +406,10 @@ class _Outer(_Side):
         self._stop_clock()
         self.other = inner
         self.moved = asyncio.get_running_loop().time()
-        inner.transport.write(bytes(self._first))
+        first = bytes(self._first)
         self._first.clear()
-        self.transport.resume_reading()
+        self._pass_on(first)
+        self.read_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_clock()
@@ -296,6 +420,9 @@ class _Outer(_Side):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+        if self._until_proof is not None:
+            self._until_proof.cancel()
+            self._until_proof = None
 
     async def _connect(self, port: int) -> None:
         loop = asyncio.get_running_loop()

@@ -2,11 +2,12 @@
 
 The front notes for each connection that it makes inward, by its port on loopback, for whom it made
 it. The note is there before the first byte is passed on, and goes with the connection. What serves
-the connection notes that an identity was proven on it.
+the connection notes that an identity was proven on it, or that it answered somebody who proved
+none: the front gives those a little room only.
 """
 
 import ipaddress
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 
 class Peer(NamedTuple):
@@ -32,26 +33,51 @@ def whose(host: str) -> str:
     return str(ipaddress.ip_network((address, 64), strict=False))
 
 
+class Watching(Protocol):
+    """What the front makes of it."""
+
+    def proven(self) -> None:
+        """Somebody who may pass calls on the connection; told with each of their calls."""
+
+    def answered(self) -> bool:
+        """Somebody was answered who proved nothing; whether that was the last answer."""
+
+
 class Peers:
     """The connections that are open, by the port of their inner part."""
 
     def __init__(self) -> None:
         self._peers: dict[int, Peer] = {}
+        self._watching: dict[int, Watching] = {}
         self._proven: set[int] = set()
 
-    def add(self, port: int, peer: Peer) -> None:
-        """Note whom the connection from this port is for."""
+    def add(self, port: int, peer: Peer, watching: Watching | None = None) -> None:
+        """Note whom the connection from this port is for, and who wants to know of it."""
         self._peers[port] = peer
+        if watching is not None:
+            self._watching[port] = watching
 
     def remove(self, port: int) -> None:
         """Forget a connection that has ended."""
         self._peers.pop(port, None)
+        self._watching.pop(port, None)
         self._proven.discard(port)
 
     def prove(self, port: int) -> None:
         """Note that somebody who may pass calls on the connection from this port."""
         if port in self._peers:
             self._proven.add(port)
+        watching = self._watching.get(port)
+        if watching is not None:
+            watching.proven()
+
+    def answered(self, port: int) -> bool:
+        """Note that the connection from this port was answered, and say whether it shall end now:
+        where nobody has proven anything on it, it gets so many answers."""
+        watching = self._watching.get(port)
+        if watching is None or port in self._proven:
+            return False
+        return watching.answered()
 
     def is_proven(self, port: int) -> bool:
         """Whether that was noted."""

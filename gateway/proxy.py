@@ -170,6 +170,7 @@ class Proxy(grpc.GenericRpcHandler):
     async def _deny(
         self, method: str, identity: Identity | None, denied: _Denied, context: _Context
     ) -> NoReturn:
+        self._peers.answered(port_of(context.peer()))
         known = method in self._calls
         self._audit.denied(
             identity=identity,

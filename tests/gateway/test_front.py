@@ -13,10 +13,12 @@ import httpx
 import pytest
 from grpc import StatusCode
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from gateway import front as front_module
+from gateway.audit import Audit
+from gateway.callers import Callers, Rate
 from gateway.certificates import Certificate, CertificateUnusable
 from gateway.front import Front, FrontLimits
 from gateway.hello import Speaks, speaks_in_clear
@@ -164,7 +166,9 @@ async def test_bytes_pass_in_order_with_half_close_and_a_slow_reader() -> None:
 
     async with before(echo) as (front, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(sent)
+        writer.write(sent[:100])
+        await prove(front)
+        writer.write(sent[100:])
         # Nobody reads, so the front must have stopped to take more.
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(writer.drain(), 0.2)
@@ -252,6 +256,143 @@ async def test_a_server_that_is_away_closes_the_connection(
             assert await reader.read() == b""
         assert "does not answer" in caplog.text
         writer.close()
+
+
+async def prove(front: Front) -> None:
+    """As one of the servers behind it does."""
+    async with asyncio.timeout(10):
+        while not [one for one in front.open if one.other is not None]:
+            await asyncio.sleep(0.01)
+    [connection] = front.open
+    front.peers.prove(connection.inner_port)
+
+
+async def test_who_proves_nothing_is_read_up_to_a_budget() -> None:
+    """What is beyond it is not lost: it waits for a proof, and not for long."""
+    taken = bytearray()
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while piece := await reader.read(65_536):
+            taken.extend(piece)
+        writer.close()
+
+    sent = random.Random(0).randbytes(3_000_000)
+    limits = FrontLimits(stranger_bytes=100_000, proof_seconds=20)
+    async with before(take, limits) as (front, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(sent)
+        async with asyncio.timeout(10):
+            while len(taken) < 100_000:
+                await asyncio.sleep(0.01)
+        [connection] = front.open
+        assert (len(taken), connection.taken) == (100_000, 100_000)
+        assert front.left_of(connection) == 0
+        front.peers.prove(connection.inner_port)
+        assert front._taken == 0 and not front._taken_by_host, "it is given back"
+        writer.write_eof()
+        assert await reader.read() == b""
+        assert bytes(taken) == sent
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    ("limits", "each"),
+    [
+        (FrontLimits(stranger_bytes=1000, proof_seconds=0.1), 1000),
+        (FrontLimits(strangers_bytes=100, stranger_call_bytes=500, proof_seconds=0.1), 500),
+        (
+            FrontLimits(
+                strangers_bytes_per_address=100, stranger_call_bytes=500, proof_seconds=0.1
+            ),
+            500,
+        ),
+    ],
+    ids=["each", "in all", "from one address"],
+)
+async def test_strangers_end_soon_after_their_budget(limits: FrontLimits, each: int) -> None:
+    taken: list[int] = []
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            taken.append(len(await reader.read()))
+        writer.close()
+
+    async with before(take, limits) as (front, port):
+        _, filling = await asyncio.open_connection("127.0.0.1", port)
+        filling.write(b"x" * 200)
+        async with asyncio.timeout(10):
+            while front._taken < 200:
+                await asyncio.sleep(0.01)
+        for _ in range(3):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"x" * 5000)
+            with contextlib.suppress(ConnectionResetError):
+                assert await reader.read() == b""
+            writer.close()
+        async with asyncio.timeout(10):
+            while len(taken) < 3:
+                await asyncio.sleep(0.01)
+        assert taken == [each] * 3
+        assert front._taken == 200, "what the others had is given back"
+        filling.close()
+
+
+async def test_a_stranger_does_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front_module, "_SWEEP_SECONDS", 0.02)
+    async with before(hold, FrontLimits(stranger_seconds=0.1)) as (front, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(PREFACE)
+        await prove(front)
+        stranger, other = await asyncio.open_connection("127.0.0.1", port)
+        other.write(PREFACE)
+        with contextlib.suppress(ConnectionResetError):
+            assert await stranger.read() == b""
+        assert not reader.at_eof() and len(front.open) == 1
+        other.close()
+        writer.close()
+
+
+async def test_who_may_pass_gets_a_new_budget_with_each_call() -> None:
+    limits = FrontLimits(call_bytes=1000, proof_seconds=0.2)
+    async with before(hold, limits) as (front, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(PREFACE)
+        await prove(front)
+        [connection] = front.open
+        for _ in range(5):
+            writer.write(b"x" * 900)
+            async with asyncio.timeout(10):
+                while connection.taken < 900:
+                    await asyncio.sleep(0.01)
+            front.peers.prove(connection.inner_port)
+        writer.write(b"x" * 2000)
+        with contextlib.suppress(ConnectionResetError):
+            assert await reader.read() == b""
+        assert not front.open
+        writer.close()
+
+
+async def test_over_http_who_is_proven_sends_what_they_want(authority: Authority) -> None:
+    """A build worker's push is longer than any budget, and its first bytes come with its proof."""
+    site = site_of(authority)
+    site.front = FrontLimits(stranger_bytes=20_000, call_bytes=20_000)
+    callers = Callers(site.credentials, site.standings, Audit(), Rate(1000, 1000))
+
+    async def push(request: Request) -> Response:
+        callers.admit(request)
+        return PlainTextResponse(str(len(await request.body())))
+
+    site.routes = (Route("/v1/push", push, methods=["POST"]),)
+    async with site.gateway() as gateway, browsing(gateway) as client:
+        for size in (3_000_000, 5_000_000):
+            answer = await client.post(
+                "/v1/push", content=bytes(size), headers={"Authorization": "Bearer acme"}
+            )
+            assert answer.text == str(size)
+        front = gateway.door.front
+        assert front is not None and front._taken == 0
+        [connection] = front.open
+        assert not connection.is_stranger
 
 
 async def refuse(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,0 +1,54 @@
+"""A gateway as a process of its own, whose memory is looked at while strangers attack it.
+
+python -m tests.gateway.attacked_gateway TEMPORAL FOLDER
+
+It prints its port when it is up. `acme` and `other` are credentials, over gRPC and at `/v1/told`.
+"""
+
+# First of all: gRPC reads environment variables as it is imported, which this one sets.
+from workers.gateway import keep_what_is_there, run_loop  # isort: split
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from gateway.audit import Audit
+from gateway.callers import Callers, Rate, Refused
+from gateway.front import FrontLimits
+from tests.gateway.authority import Authority
+from tests.gateway.gateway_parts import Credentials, Site, install
+
+
+async def main(temporal: str, folder: str) -> None:
+    known = Credentials({name: install(name) for name in ("acme", "other")})
+    site = Site(temporal, Authority.of(Path(folder)), known)
+    # Each attack is waited for to its end.
+    site.front = FrontLimits(proof_seconds=1.0)
+    callers = Callers(site.credentials, site.standings, Audit(), Rate(1000, 1000))
+
+    async def told(request: Request) -> Response:
+        try:
+            who = callers.admit(request).shown
+        except Refused as refused:
+            callers.denied(request, refused, "told")
+            return PlainTextResponse(refused.reason, refused.status)
+        size = 0
+        async for piece in request.stream():
+            size += len(piece)
+        return PlainTextResponse(f"{who} {size}")
+
+    site.routes = (Route("/v1/told", told, methods=["GET", "POST"]),)
+    async with site.gateway() as gateway:
+        keep_what_is_there()
+        print(gateway.port, flush=True)
+        await asyncio.get_running_loop().create_future()
+
+
+if __name__ == "__main__":
+    run_loop(main(*sys.argv[1:]))
+    os._exit(0)

@@ -1,0 +1,162 @@
+"""Strangers attack a gateway's process with real sockets: its memory stays, and others are served.
+
+What is measured is the process's memory and whether calls pass, and never how long that takes.
+"""
+
+import asyncio
+import ssl
+import sys
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from grpc import StatusCode, aio
+
+from gateway.front import FrontLimits
+from tests.gateway.attacks import HTTP1, HTTP2, Attacker, Sending, hpack_bombs
+from tests.gateway.authority import make_authority
+from tests.gateway.enrolment_site import soon
+from tests.gateway.gateway_parts import Address, Calling
+from tests.gateway.played_temporal import Played
+
+pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="module")]
+
+CONNECTIONS = 8
+ROUNDS = 2
+EACH = 8 * 1024 * 1024
+"""What an attacker would send on each connection; 128 MB in all."""
+GROWTH = 64 * 1024 * 1024
+"""Bytes by which the gateway's memory may grow: of what it is sent, it could hold twice that
+and more."""
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """A gateway in a process of its own."""
+
+    at: Address
+    pid: int
+    attacker: Attacker
+
+    @property
+    def memory(self) -> int:
+        """Its resident memory, in bytes."""
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        return 1024 * int(next(one for one in lines if one.startswith("VmRSS")).split()[1])
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def attacked(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Attacked]:
+    folder = tmp_path_factory.mktemp("attacked")
+    authority = make_authority(folder)
+    temporal = aio.server()
+    temporal.add_generic_rpc_handlers((Played(),))
+    upstream = temporal.add_insecure_port("127.0.0.1:0")
+    await temporal.start()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "tests.gateway.attacked_gateway",
+        f"127.0.0.1:{upstream}",
+        str(folder),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        assert process.stdout is not None
+        port = int(await soon(process.stdout.readline()))
+        yield Attacked(Address(port, authority), process.pid, Attacker(port, authority.pem))
+    finally:
+        process.kill()
+        await process.wait()
+        await temporal.stop(None)
+
+
+async def passes(calling: Calling) -> None:
+    assert await calling.status("GetSystemInfo", seconds=60) == (StatusCode.OK, "")
+
+
+async def under_attack(attacked: Attacked, sending: Sending, word: str = "") -> int:
+    """How much memory the gateway takes more, while a worker that was there before is served, and
+    one that comes meanwhile."""
+    async with attacked.at.channel("acme", alone=True) as worker:
+        await passes(worker)
+        before = most = attacked.memory
+        for _ in range(ROUNDS):
+            attacks = [
+                asyncio.create_task(attacked.attacker.send(sending, EACH, word))
+                for _ in range(CONNECTIONS)
+            ]
+            async with attacked.at.channel("acme", alone=True) as another:
+                await passes(another)
+            await passes(worker)
+            while not all(one.done() for one in attacks):
+                most = max(most, attacked.memory)
+                await asyncio.wait(attacks, timeout=0.05)
+            await asyncio.gather(*attacks)
+        await passes(worker)
+    return max(most, attacked.memory) - before
+
+
+@pytest.mark.parametrize("sending", [*HTTP2, *HTTP1], ids=lambda one: one.__name__)
+async def test_a_stranger_does_not_fill_the_memory(attacked: Attacked, sending: Sending) -> None:
+    assert await under_attack(attacked, sending) < GROWTH
+
+
+async def test_a_stranger_is_closed_soon(attacked: Attacked) -> None:
+    """Whatever they send: none of their connections lasts."""
+    for sending in (*HTTP2, *HTTP1):
+        # Without end: it returns only because the connection was ended.
+        await soon(attacked.attacker.send(sending, sys.maxsize))
+
+
+async def test_a_handshake_that_never_ends_is_closed(attacked: Attacked) -> None:
+    """TLS is behind the front: what strangers send before it is done counts as well."""
+    held = [await asyncio.open_connection("localhost", attacked.at.port) for _ in range(200)]
+    before = attacked.memory
+    hello = ssl.MemoryBIO()
+    context = attacked.attacker.context("h2")
+    handshake = context.wrap_bio(ssl.MemoryBIO(), hello, server_hostname="localhost")
+    with suppress(ssl.SSLWantReadError):
+        handshake.do_handshake()
+    first = hello.read()
+    # A record that says it is long, of which a byte comes at a time.
+    endless = b"\x16\x03\x03\x40\x00"
+    for _, writer in held:
+        writer.write(first + endless + b"x" * 1000)
+    async with attacked.at.channel("acme", alone=True) as worker:
+        await passes(worker)
+    for reader, writer in held:
+        with suppress(ConnectionError):
+            await soon(reader.read())
+        writer.close()
+    assert attacked.memory - before < GROWTH
+
+
+async def test_a_pipeline_of_refusals_ends_with_the_first(attacked: Attacked) -> None:
+    async with attacked.attacker.connection("http/1.1") as (reader, writer):
+        writer.write(b"GET /v1/told HTTP/1.1\r\nHost: gw\r\n\r\n" * 100)
+        answers = await soon(reader.read())
+    assert answers.count(b"HTTP/1.1 401") == 1
+    assert b"connection: close" in answers.lower()
+
+
+async def test_a_pipeline_of_questions_ends_soon(attacked: Attacked) -> None:
+    async with attacked.attacker.connection("http/1.1") as (reader, writer):
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: gw\r\n\r\n" * 100)
+        answers = await soon(reader.read())
+    assert answers.count(b"HTTP/1.1 200") == FrontLimits.stranger_answers
+
+
+@pytest.mark.parametrize(
+    "sending", [one for one in HTTP2 if one is not hpack_bombs], ids=lambda one: one.__name__
+)
+async def test_a_stolen_credential_does_not_fill_the_memory(
+    attacked: Attacked, sending: Sending
+) -> None:
+    """Its budget is larger, and has an end. (Headers that unpack to a hundred times their size take
+    so many times as much of it: SECURITY.md says so.)"""
+    assert await under_attack(attacked, sending, "other") < 4 * GROWTH
