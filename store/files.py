@@ -30,6 +30,13 @@ def write_private(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def write_new(path: Path, data: bytes, *, executable: bool = False) -> None:
+    """Writes a file that was not there, for its owner alone; raises FileExistsError."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, 0o700 if executable else 0o600), "wb") as file:
+        file.write(data)
+
+
 def replace_private(path: Path, data: bytes, incoming: Path) -> None:
     """Puts a new file in the place of `path`; `incoming` is where it is written before.
 

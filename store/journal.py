@@ -7,7 +7,7 @@ out an activity that succeeded, and its next attempt finds the outcome here.
 import os
 import pwd
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -63,6 +63,8 @@ class Entry:
     """Epoch seconds; 0 if there was none."""
     outcome_at: float | None = None
     """Epoch seconds."""
+    let_in: Mapping[str, Any] | None = None
+    """What may be done under the key; None where an older worker noted none."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,15 @@ class Journal:
 
     store: Store
     clock: Callable[[], float] = time.time
+
+    def let_in(self, key: str, what: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Notes what may be done under the key, unless it was noted; returns what stands."""
+        standing: Mapping[str, Any] = self._note(key, "let_in", dict(what))
+        return standing
+
+    def script(self, key: str, digest: str) -> str:
+        """Notes the one script that is run under the key, unless it was; returns what stands."""
+        return str(self._note(key, "script", digest))
 
     def begin(self, key: str, machine: Machine) -> Entry:
         """Notes that an attempt began on the machine, and returns what is known so far."""
@@ -122,6 +133,19 @@ class Journal:
         """Records a final failure, unless an outcome is recorded; returns the one that stands."""
         return self._record(key, {"failure": {"type": type_, "message": message}})
 
+    def _note(self, key: str, name: str, value: Any) -> Any:
+        standing: list[Any] = []
+
+        def note(document: Document | None) -> Document | None:
+            changed = document or _new(key)
+            _parse(key, changed)
+            noted = changed.get(name)
+            standing[:] = [value if noted is None else noted]
+            return changed | {name: value} if noted is None else None
+
+        change_document(self.store, _key(key), note)
+        return standing[0]
+
     def _record(self, key: str, outcome: Document) -> Outcome:
         def add(document: Document) -> None:
             if document["outcome"] is None:
@@ -136,13 +160,7 @@ class Journal:
         entries: list[Entry] = []
 
         def change(document: Document | None) -> Document:
-            changed = document or {
-                "key": key,
-                "attempts": 0,
-                "newest_attempts": [],
-                "runs": [],
-                "outcome": None,
-            }
+            changed = document or _new(key)
             _parse(key, changed)
             add(changed)
             entries[:] = [_parse(key, changed)]
@@ -162,6 +180,10 @@ def who_am_i() -> str:
     return f"{user}@{os.uname().nodename}"
 
 
+def _new(key: str) -> Document:
+    return {"key": key, "attempts": 0, "newest_attempts": [], "runs": [], "outcome": None}
+
+
 def _key(key: str) -> str:
     return f"{_PREFIX}{key}{_SUFFIX}"
 
@@ -176,6 +198,7 @@ def _parse(key: str, document: Document) -> Entry:
             newest_attempt_at=max(
                 (float(attempt["at"]) for attempt in document["newest_attempts"]), default=0.0
             ),
+            let_in=dict(document["let_in"]) if document.get("let_in") is not None else None,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise Malformed(f"{_key(key)} is no journal entry: {error!r}") from error

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from temporalio import activity
 
 from activities.action.outputs_file import parse_outputs
-from activities.action.script import STEP, Script, prepare_script, run_id
+from activities.action.script import STEP, Script, begun_script, prepare_script, run_id
 from activities.heartbeats import heartbeating
 from activities.kept_secrets import keep_secrets
 from activities.masking import Mask
@@ -92,12 +92,16 @@ class ActionActivities:
             why = _LOST if lost else "it was lost with its machine"
             raise _unknown(f"{input.action}, step {step.name!r}", why)
         config = await asyncio.to_thread(self._workplace.releases.config, input.app, input.release)
-        script = await asyncio.to_thread(
-            prepare_script, self._workplace, config, step, input, operation.folder
-        )
-        await asyncio.to_thread(keep_secrets, operation.folder, script.mask.secrets)
-        say(f"runs {step.name}")
-        end = found or await operation.run(STEP, script.run)
+        place = self._workplace, config, step, input, operation.folder
+        if found is not None:
+            end, script = found, await asyncio.to_thread(begun_script, *place)
+            await asyncio.to_thread(keep_secrets, operation.folder, script.mask.secrets)
+        else:
+            script, run = await asyncio.to_thread(prepare_script, *place)
+            await asyncio.to_thread(keep_secrets, operation.folder, script.mask.secrets)
+            await operation.require_script(script.digest)
+            say(f"runs {step.name}")
+            end = await operation.run(STEP, run)
         result = await asyncio.to_thread(self._take, input, action, end, script)
         if input.step == len(action.steps) - 1:
             await asyncio.to_thread(drop_what_old_runs_left, self._workplace)

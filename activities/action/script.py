@@ -1,6 +1,6 @@
 """A step as a tool run: its script in a file, and an environment of its own."""
 
-import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -19,6 +19,7 @@ from apps.templates import TemplateError, parse
 from apps.templates.printing import go_text
 from contracts.actions import StepInput
 from contracts.errors import BadConfig, BadInput
+from store.files import make_folders, write_new
 from store.install_state import ActionRun
 
 STEP = "step"
@@ -31,19 +32,33 @@ act on SIGINT while its child runs."""
 
 @dataclass(frozen=True)
 class Script:
-    """A step that is ready to run."""
+    """A step's script, as whoever takes its result needs it."""
 
-    run: ToolRun
     folder: Path
     """The operation's own."""
-    outputs: Path
     mask: Mask
+    digest: str = ""
+    """Of the text; empty where it is not to be run."""
+
+    @property
+    def outputs(self) -> Path:
+        """The file that the step leaves its outputs in."""
+        return self.folder / "outputs"
+
+
+def begun_script(
+    workplace: Workplace, config: AppConfig, step: ActionStep, input: StepInput, folder: Path
+) -> Script:
+    """The script of a step that an earlier attempt began; blocks. As `prepare_script`."""
+    return Script(folder, _render(workplace, config, step, input).mask)
 
 
 def prepare_script(
     workplace: Workplace, config: AppConfig, step: ActionStep, input: StepInput, folder: Path
-) -> Script:
-    """Render the script and its environment, and write the script; blocks.
+) -> tuple[Script, ToolRun]:
+    """Render the script and its environment, and make anew what it runs in; blocks.
+
+    For a step that has not begun: what lies in its folder then is of no use to anybody.
 
     Args:
         workplace: Where the state is.
@@ -58,10 +73,16 @@ def prepare_script(
         NotThere: the release does not hold the repository that the step runs in.
     """
     rendered = _render(workplace, config, step, input)
-    outputs = folder / "outputs"
+    text = rendered.text if rendered.text.endswith("\n") else rendered.text + "\n"
+    # The text itself is handed on, so what was hashed is what runs.
+    script = Script(folder, rendered.mask, f"sha256:{sha256(text.encode()).hexdigest()}")
+    identify(script=script.digest)
     root = folder / "work"
-    root.mkdir(mode=0o700, parents=True, exist_ok=True)
-    outputs.touch(mode=0o600)
+    if root.exists():
+        shutil.rmtree(root)
+    make_folders(root)
+    script.outputs.unlink(missing_ok=True)
+    write_new(script.outputs, b"")
     environment = {
         **defaults(),
         **passed_on(),
@@ -72,19 +93,17 @@ def prepare_script(
         "TRIGGER_TYPE": input.trigger,
         **rendered.environment,
         "NUON_ACTIONS_ROOT": str(root),
-        "NUON_ACTIONS_OUTPUT_FILEPATH": str(outputs),
+        "NUON_ACTIONS_OUTPUT_FILEPATH": str(script.outputs),
     }
     cwd = _repository(workplace, step, input, root / "repository") or root
-    command = Command(STEP, _argv(rendered.text, folder / "script"), keeps_exit=True)
-    identify(script=f"sha256:{sha256((folder / 'script').read_bytes()).hexdigest()}")
-    run = ToolRun(
-        commands=[command],
+    return script, ToolRun(
+        # It lies in a file: argv is for everybody on the machine to read.
+        commands=[Command(STEP, _interpreter(text), keeps_exit=True, script=text)],
         cwd=cwd,
         environment=environment,
         timeout_seconds=input.timeout_seconds,
         grace_seconds=_GRACE_SECONDS,
     )
-    return Script(run, folder, outputs, rendered.mask)
 
 
 def _repository(
@@ -100,12 +119,8 @@ def _repository(
     return unpacked.folder
 
 
-def _argv(text: str, path: Path) -> list[str]:
-    """The script lies in a file: argv is for everybody on the machine to read."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text if text.endswith("\n") else text + "\n")
-    return [str(path)] if text.startswith("#!") else ["/bin/sh", str(path)]
+def _interpreter(text: str) -> list[str]:
+    return [] if text.startswith("#!") else ["/bin/sh"]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ night. No store tells when an object changes, nor does a policy's file, so it lo
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -19,10 +19,11 @@ from activities.workplace import Workplace
 from apps.showing import shown
 from contracts.actions import StepInput
 from contracts.deploys import ApplyInput
-from contracts.errors import Denied, Draining, StalePlan
+from contracts.errors import Denied, Draining, PolicyDenied, StalePlan
+from contracts.messages import OperationInput
 from stacks.policy import Policy, PolicyError
 from store.customer import Answer, Question, ask, note_let_in, was_let_in
-from store.interface import Store
+from store.interface import Store, is_key
 from store.journal import Journal
 
 LOOK_AGAIN_SECONDS: Final = 1.0
@@ -32,21 +33,76 @@ LOOK_AGAIN_FAR_SECONDS: Final = 5.0
 """In a bucket it is a request."""
 
 
-def has_begun(store: Store, input: ApplyInput | StepInput) -> bool:
-    """Whether an operation was allowed to begin, and did: then it goes on, whatever the policy says
-    by now. Its key alone proves nothing of an apply, since the vendor chooses it. Blocks.
+def bind_key(store: Store, activity: str, input: OperationInput | StepInput) -> None:
+    """Note what may be done under an operation's key, which the vendor chooses; blocks.
+
+    To be called of what the policy allows, before anything of it begins. What comes first has the
+    key for good, and exactly that passes under it from then on.
+
+    Raises:
+        PolicyDenied: the key is another operation's.
+        StoreError: the store cannot be used.
+    """
+    if not is_key(input.key):
+        raise PolicyDenied(f"{input.key!r} is no operation's key, so nothing is done under it.")
+    what = _bound(activity, input)
+    standing = Journal(store).let_in(input.key, what)
+    if standing != what:
+        raise PolicyDenied(
+            f"The key {input.key} was let in for {_shown(standing)}, and nothing else is done "
+            f"under it. This is {_shown(what)}, which needs a key of its own."
+        )
+
+
+def was_bound_and_began(store: Store, activity: str, input: ApplyInput | StepInput) -> bool:
+    """Whether exactly this was allowed to begin, and did: then it goes on, whatever the policy says
+    by now. Blocks.
 
     Raises:
         StoreError: the store cannot be used.
     """
+    entry = Journal(store).entry(input.key) if is_key(input.key) else None
+    if entry is None or not (entry.runs or entry.outcome):
+        return False
+    if entry.let_in is None:
+        # An older worker let it in, and noted that of applies alone.
+        return isinstance(input, ApplyInput) and was_let_in(store, input.key, _identity(input))
+    return entry.let_in == _bound(activity, input)
+
+
+def _has_begun(store: Store, input: ApplyInput) -> bool:
+    """Whether an apply that has its key was let in, and began."""
     entry = Journal(store).entry(input.key)
     if entry is None or entry.outcome is not None:
         # What is done is not done again: its outcome is all that there is.
         return entry is not None
-    if isinstance(input, ApplyInput):
-        return bool(entry.runs) and was_let_in(store, input.key, _identity(input))
-    # A step that was lost is not run again.
-    return bool(entry.runs)
+    return bool(entry.runs) and was_let_in(store, input.key, _identity(input))
+
+
+_BINDING: Final = (
+    "app",
+    "release",
+    "component",
+    "action",
+    "step",
+    "teardown",
+    "plan_key",
+    "digest",
+)
+
+
+def _bound(activity: str, input: OperationInput | StepInput) -> dict[str, object]:
+    """What a key is bound to. Of a script it is the step, whose text is the release's."""
+    found = {name: getattr(input, name, None) for name in _BINDING}
+    return {
+        "activity": activity,
+        **{name: value for name, value in found.items() if value is not None},
+    }
+
+
+def _shown(what: Mapping[str, object]) -> str:
+    more = [f"{name} {what[name]}" for name in _BINDING if name in what]
+    return f"{what.get('activity')} ({', '.join(more)})"
 
 
 def _identity(input: ApplyInput) -> dict[str, object]:
@@ -83,7 +139,7 @@ class Gate:
             StoreError: the store cannot be used.
         """
         store = self._workplace.store
-        if await asyncio.to_thread(has_begun, store, input):
+        if await asyncio.to_thread(_has_begun, store, input):
             return None
         async with heartbeating() as say:
             told = ""

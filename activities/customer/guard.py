@@ -14,7 +14,7 @@ from temporalio import activity
 
 from activities.customer import telling
 from activities.customer.chain import TELLS_HEAD
-from activities.customer.gate import Gate, has_begun
+from activities.customer.gate import Gate, bind_key, was_bound_and_began
 from activities.customer.kinds import operation_of
 from activities.customer.telling import Told, outcome_of, tell
 from activities.customer.worker_journal import FOLDER, WorkerJournal, keep_head, kept_head
@@ -22,6 +22,7 @@ from activities.workplace import Workplace
 from contracts.actions import StepInput
 from contracts.deploys import ApplyInput, ScopeInput
 from contracts.errors import PolicyDenied
+from contracts.messages import OperationInput
 from stacks.policy import Operation, Policy
 from store.brought import note_brought, releases_brought
 from store.interface import StoreError
@@ -100,14 +101,17 @@ class CustomersGuard:
     def _verdict(self, input: Any) -> _Verdict:
         """What the policy says now; blocks."""
         operation, policy = None, Policy()
+        name, store = activity.info().activity_type, self._workplace.store
         try:
-            operation = operation_of(activity.info().activity_type, input)
+            operation = operation_of(name, input)
             if operation is not None:
                 policy = self._workplace.rules.binding()
                 self._require(policy, operation, input)
+            if isinstance(input, OperationInput | StepInput):
+                bind_key(store, name, input)
         except PolicyDenied as refusal:
-            goes_on = isinstance(input, ApplyInput | StepInput) and has_begun(
-                self._workplace.store, input
+            goes_on = isinstance(input, ApplyInput | StepInput) and was_bound_and_began(
+                store, name, input
             )
             return _Verdict(operation, policy.digest, None if goes_on else refusal)
         return _Verdict(operation, policy.digest)

@@ -19,7 +19,7 @@ from activities.operations.starting import start_supervisor, why_not_started, wr
 from activities.operations.status import ToolEnd, has_begun
 from activities.operations.steady_clock import steady
 from activities.operations.subject import CurrentRun, Subject
-from contracts.errors import Cancelled, Draining, LockHeld, ToolLost, Unreachable
+from contracts.errors import Cancelled, Draining, LockHeld, PolicyDenied, ToolLost, Unreachable
 from store.files import make_folders
 from store.interface import Conflict, StoreUnavailable, check_key
 from store.journal import Entry, Journal, Outcome
@@ -134,6 +134,19 @@ class Operation:
             if end:
                 return end
         return None
+
+    async def require_script(self, digest: str) -> None:
+        """Have the key stand for that script alone.
+
+        Raises:
+            PolicyDenied: another one was about to be run under it.
+        """
+        standing = await in_store(self._context.journal.script, self.key, digest)
+        if standing != digest:
+            raise PolicyDenied(
+                f"The key {self.key} was let in for the script {standing}, and by now it is "
+                f"{digest}: what it is rendered from has changed. Nothing was done; run it again."
+            )
 
     async def run(self, label: str, run: ToolRun) -> ToolEnd:
         """Runs a tool under a supervisor of its own, and returns how it ended, with all processes.

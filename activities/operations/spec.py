@@ -18,6 +18,7 @@ SUPERVISOR_LOG: Final = "supervisor.log"
 INTERRUPT_FILE: Final = "interrupt"
 """Its presence in the run's folder asks the supervisor to interrupt; a signal makes it look."""
 
+SCRIPT_FILE: Final = "script"
 EXIT_FILE: Final = "exit"
 SNAPSHOT_FILE: Final = "snapshot"
 """The newest whole version of the file that the run names in `snapshots_of`."""
@@ -64,13 +65,22 @@ class Command:
     keeps_exit: bool = False
     """It writes down that it begins, and its own exit status, by a shell around it: so both are
     known though its supervisor died. For what cannot be looked at afterwards, as a script."""
+    script: str | None = field(default=None, repr=False)
+    """A text that lies in a file of the run's own folder, which is made for it just before it is
+    run, and is the last argument."""
 
     def argv_in(self, folder: Path) -> list[str]:
         """What is executed, for a run in the folder."""
+        argv = [*self.argv, *([] if self.script is None else [str(folder / self.script_file)])]
         if not self.keeps_exit:
-            return list(self.argv)
+            return argv
         files = [str(folder / self.unbegun_file), str(folder / self.exit_file)]
-        return ["/bin/sh", "-c", _KEEPING_EXIT, "sh", *files, *self.argv]
+        return ["/bin/sh", "-c", _KEEPING_EXIT, "sh", *files, *argv]
+
+    @property
+    def script_file(self) -> str:
+        """Where in the run's folder the script lies."""
+        return f"{SCRIPT_FILE}.{self.name}"
 
     @property
     def unbegun_file(self) -> str:
@@ -105,7 +115,7 @@ class ToolRun:
         if not names or len(set(names)) != len(names):
             raise ValueError(f"a run needs commands with names of their own, not {names}")
         for command in self.commands:
-            if not command.argv:
+            if not command.argv and command.script is None:
                 raise ValueError(f"the command {command.name} has no program")
             if command.stdout and ("/" in command.stdout or command.stdout in _OWN_FILES):
                 raise ValueError(f"{command.stdout!r} cannot be the file of a command's output")

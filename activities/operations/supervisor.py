@@ -38,7 +38,7 @@ from activities.operations.status import (
     outcome_of_exits,
 )
 from activities.operations.steady_clock import steady
-from store.files import open_private, write_private
+from store.files import open_private, write_new, write_private
 from store.leases import Leases, LeaseTaken, Machine
 
 _NOT_FOUND: Final = 127
@@ -100,6 +100,10 @@ class Supervisor:
 
     def _run_command(self, command: Command, status: CommandStatus, tree: Lock) -> bool:
         """Runs a command to its end; says whether the next one may run."""
+        if command.script is not None:
+            write_new(
+                self._spec.folder / command.script_file, command.script.encode(), executable=True
+            )
         if command.keeps_exit:
             # First: what is said to be starting without it may have begun.
             unbegun = self._spec.folder / command.unbegun_file
@@ -111,7 +115,8 @@ class Supervisor:
             child = self._start(command, tree)
         except OSError as error:
             self._ended_by(command, status, _NOT_FOUND)
-            self._explain(f"{command.argv[0]} cannot be started: {error}")
+            program = command.argv_in(self._spec.folder)[0]
+            self._explain(f"{program} cannot be started: {error}")
             return False
         status.state, status.process = "running", identify(child.pid)
         self._ladder.main = status.process
