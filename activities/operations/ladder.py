@@ -2,7 +2,8 @@
 
 SIGINT to its main process alone: Terraform then stops its provisioners and writes its state. After
 the grace, SIGTERM to the process group. Some seconds later, SIGKILL to the group and to every
-process that still holds the tree's lock, again each second until none does.
+process that still holds the tree's lock or is in the supervisor's session, again each second until
+none is.
 """
 
 import signal
@@ -26,6 +27,8 @@ class Ladder:
     """The command that runs now; None once it ended."""
     leaders: list[Process] = field(default_factory=list)
     """All commands that were started: each leads a process group."""
+    session: int | None = None
+    """Whose processes are of the tool too, whatever they hold."""
     taken: int = 0
 
     def step(self) -> float:
@@ -46,4 +49,4 @@ class Ladder:
     def _send_all(self, number: signal.Signals) -> None:
         reached = {leader.pid for leader in self.leaders if send_group(leader, number)}
         # A process of the tree may have left its group, or outlived the group's leader.
-        send_holders(self.tree_lock, number, but_groups=reached)
+        send_holders(self.tree_lock, number, but_groups=reached, session=self.session)

@@ -56,17 +56,68 @@ def send_group(leader: Process, number: signal.Signals) -> bool:
     return False
 
 
-def send_holders(lock: Path, number: signal.Signals, *, but_groups: Collection[int]) -> None:
-    """Sends the signal to each other process that holds the lock; does nothing off Linux.
+def send_holders(
+    lock: Path,
+    number: signal.Signals,
+    *,
+    but_groups: Collection[int],
+    session: int | None = None,
+) -> None:
+    """Sends the signal to each other process that holds the lock, or is in the session; does
+    nothing off Linux.
 
     Processes of the groups `but_groups` are left out: they were reached already.
     """
+    for pid, still_it in _tree(lock, session):
+        if _group(pid) not in but_groups:
+            _send_checked(pid, number, still_it)
+
+
+@dataclass(frozen=True)
+class Left:
+    """A process that a tool left running."""
+
+    pid: int
+    name: str
+    """Its command's, as the system has it: at most 15 characters, and no argument."""
+
+
+def left_running(lock: Path, session: int | None) -> list[Left]:
+    """The other processes that hold the lock, or are in the session; none off Linux."""
+    return [Left(pid, _name(pid)) for pid, _ in _tree(lock, session)]
+
+
+def is_anybody_in(session: int) -> bool:
+    """Whether any other process is in the session; on Linux only."""
+    return LINUX and any(_in_session(pid, session) for pid in _pids() if pid != os.getpid())
+
+
+def _tree(lock: Path, session: int | None) -> Iterator[tuple[int, Callable[[], bool]]]:
+    """Each other process of a tool's tree, and what tells whether it is still that."""
     if not LINUX or not lock.exists():
         return
     inode = (lock.stat().st_dev, lock.stat().st_ino)
     for pid in _pids():
-        if pid != os.getpid() and _holds(pid, inode) and _group(pid) not in but_groups:
-            _send_checked(pid, number, partial(_holds, pid, inode))
+        if pid == os.getpid():
+            continue
+        if session is not None and _in_session(pid, session):
+            yield pid, partial(_in_session, pid, session)
+        elif _holds(pid, inode):
+            yield pid, partial(_holds, pid, inode)
+
+
+def _in_session(pid: int, session: int) -> bool:
+    try:
+        return os.getsid(pid) == session and not _look(pid)[1]
+    except (ProcessLookupError, PermissionError):
+        return False
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(errors="replace").rstrip("\n")
+    except (FileNotFoundError, ProcessLookupError):
+        return "?"
 
 
 def _send_checked(pid: int, number: signal.Signals, still_it: Callable[[], bool]) -> bool:

@@ -102,7 +102,7 @@ class ToolRun:
     environment: Mapping[str, str] = field(repr=False)
     """All of the environment: nothing is inherited from the worker."""
     timeout_seconds: float
-    """For all commands and what they leave running, together."""
+    """For all commands together; what they leave running is ended soon after them."""
     grace_seconds: float = 60.0
     """How long the tool may take to stop by itself when it is interrupted."""
     terminate_seconds: float = 10.0

@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from activities.operations.processes import Process
+from activities.operations.leftovers import GRACE_SECONDS
+from activities.operations.processes import Process, is_alive
 from activities.operations.spec import EXIT_FILE, OUTPUT_FILE, UNBEGUN_FILE
 from apps.showing import shown_output
 from store.files import replace_private
@@ -167,6 +168,20 @@ def has_begun(folder: Path) -> bool:
         command.state != "waiting" and not _never_began(command, folder)
         for command in status.commands
     )
+
+
+def grace_for_leftovers(status: Status | None, folder: Path) -> float | None:
+    """Of a run whose supervisor died: in how many seconds whatever is left of it is to be ended,
+    since the tool itself has ended; None while it has not, as far as can be known."""
+    command = status.running() if status else None
+    if status is None or (command is None and not status.leaders()):
+        return None
+    if command is None or (folder / f"{EXIT_FILE}.{command.name}").exists():
+        return GRACE_SECONDS
+    if command.process is None or is_alive(command.process):
+        return None
+    # Nobody saw its end: it may have been killed in the middle of something.
+    return max(GRACE_SECONDS, status.grace_seconds)
 
 
 def _take_kept_exit(status: Status, folder: Path) -> None:

@@ -12,18 +12,24 @@ enforces the deadline and, through its own lease keeper, stops the tool when the
 import asyncio
 import json
 import signal
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from activities.operations.ladder import Ladder
+from activities.operations.leftovers import tell_of_leftovers
 from activities.operations.locks import is_held, wait_free
 from activities.operations.processes import send
 from activities.operations.spec import INTERRUPT_FILE, SPEC_FILE
-from activities.operations.status import Reason, Status, ToolEnd, end_of
+from activities.operations.status import Reason, Status, ToolEnd, end_of, grace_for_leftovers
 from activities.operations.steady_clock import steady
 from store.files import replace_private, write_private
 
+_LOOK_AGAIN_SECONDS: Final = 0.5
+"""How often it is asked whether a tool without its supervisor has ended, and left something."""
+
+_FIRST: Final = asyncio.FIRST_COMPLETED
 _CURRENT: Final = "current.json"
 _DRIVER_LOCK: Final = "driver.lock"
 _WHY: Final[dict[Reason, str]] = {
@@ -106,32 +112,63 @@ class Subject:
         elif (folder / INTERRUPT_FILE).exists():
             await self._interrupt_orphan(folder, "interrupted")
         else:
-            left = max(0.0, status.deadline - steady()) if status else None
-            reason = await self._until_gone(lease_lost, left)
+            reason = await self._until_gone(folder, lease_lost, status)
             if reason:
                 await self._interrupt_orphan(folder, reason)
 
     async def _until_gone(
-        self, lease_lost: asyncio.Event, timeout_seconds: float | None
+        self, folder: Path, lease_lost: asyncio.Event, status: Status | None
     ) -> Reason | None:
-        """Waits for the tree to be gone; returns why the tool must be interrupted before."""
+        """Waits for the tree to be gone; returns why the tool must be interrupted before.
+
+        Once the tool itself has ended, what it left is ended after a grace.
+        """
         gone = asyncio.ensure_future(wait_free(self.tree_lock))
         lost = asyncio.ensure_future(lease_lost.wait())
         try:
-            await asyncio.wait(
-                {gone, lost}, timeout=timeout_seconds, return_when=asyncio.FIRST_COMPLETED
-            )
-            if gone.done():
-                return None
-            return "lease_lost" if lost.done() else "timed_out"
+            while True:
+                left = max(0.0, status.deadline - steady()) if status else _LOOK_AGAIN_SECONDS
+                pause = min(left, _LOOK_AGAIN_SECONDS)
+                await asyncio.wait({gone, lost}, timeout=pause, return_when=_FIRST)
+                if gone.done():
+                    return None
+                grace = await asyncio.to_thread(grace_for_leftovers, status, folder)
+                if status and grace is not None:
+                    await asyncio.wait({gone, lost}, timeout=grace, return_when=_FIRST)
+                    await self._end_leftovers(folder, status, gone)
+                    return None
+                if lost.done():
+                    return "lease_lost"
+                if status and left <= _LOOK_AGAIN_SECONDS:
+                    return "timed_out"
         finally:
             gone.cancel()
             lost.cancel()
+
+    async def _end_leftovers(
+        self, folder: Path, status: Status, gone: "asyncio.Future[None]"
+    ) -> None:
+        if gone.done():
+            return
+        # A log that cannot be written is no reason to leave them there.
+        with suppress(OSError):
+            await asyncio.to_thread(tell_of_leftovers, folder, self.tree_lock, None)
+        ladder = Ladder(self.tree_lock, 0, status.terminate_seconds, None, status.leaders())
+        while not gone.done():
+            await asyncio.wait({gone}, timeout=await asyncio.to_thread(ladder.step))
 
     async def _interrupt_orphan(self, folder: Path, reason: Reason) -> None:
         """Takes the steps of the ladder from here, until no process of the tree is left."""
         status = Status.load(folder) or Status.unknown()
         begun = status.interruption is not None
+        if not begun and grace_for_leftovers(status, folder) is not None:
+            # What it left is all that there is to interrupt.
+            gone = asyncio.ensure_future(wait_free(self.tree_lock))
+            try:
+                await self._end_leftovers(folder, status, gone)
+            finally:
+                gone.cancel()
+            return
         if not begun:
             status.interruption = reason
             status.message = f"{_WHY[reason]}; its supervisor had been killed"

@@ -22,7 +22,8 @@ from typing import Final, Literal
 
 from activities.operations.file_lock import Lock, block_exclusive, block_until_free, is_held
 from activities.operations.ladder import Ladder
-from activities.operations.processes import identify
+from activities.operations.leftovers import GRACE_SECONDS, tell_of_leftovers
+from activities.operations.processes import identify, is_anybody_in
 from activities.operations.snapshots import keep_snapshots
 from activities.operations.spec import (
     INTERRUPT_FILE,
@@ -51,6 +52,8 @@ _OPEN_AFTER_SECONDS: Final = 5.0
 than all the rest, and many tools are done by then; those that are not must not depend for long on
 files that an update of the worker replaces."""
 
+_LOOK_AGAIN_SECONDS: Final = 0.1
+
 Event = Literal["ended", "tree_gone", "interrupted", "lease_lost"]
 
 
@@ -71,7 +74,15 @@ class Supervisor:
         self._events: queue.SimpleQueue[tuple[Event, str]] = queue.SimpleQueue()
         self._next = time.monotonic() + spec.run.timeout_seconds
         self._reason: Reason | None = None
-        self._ladder = Ladder(spec.tree_lock, spec.run.grace_seconds, spec.run.terminate_seconds)
+        self._session = os.getsid(0) if os.getsid(0) == os.getpid() else None
+        self._ladder = Ladder(
+            spec.tree_lock,
+            spec.run.grace_seconds,
+            spec.run.terminate_seconds,
+            session=self._session,
+        )
+        self._decided = False
+        """The tool's own exit is saved: whatever comes now, that is how it ended."""
         self._children: list[subprocess.Popen[bytes]] = []
         self._ended = threading.Event()
         self._lease_lasts_until = spec.lease_lasts_until
@@ -168,9 +179,12 @@ class Supervisor:
             self._events.put(("ended", str(child.wait())))
 
     def _wait_for_tree(self) -> None:
-        if not is_held(self._spec.tree_lock):
+        if not is_held(self._spec.tree_lock) and not self._is_anybody_left():
             return
-        if self._ladder.taken == 1:
+        if self._reason is None:
+            self._decided = True
+            self._next = time.monotonic() + self._grace_for_leftovers()
+        elif self._ladder.taken == 1:
             # The tool itself stopped when it was asked to, and left something running.
             self._climb()
         threading.Thread(target=self._watch_tree, name="tree", daemon=True).start()
@@ -178,7 +192,25 @@ class Supervisor:
 
     def _watch_tree(self) -> None:
         block_until_free(self._spec.tree_lock)
+        while self._is_anybody_left():  # nobody tells of their end
+            time.sleep(_LOOK_AGAIN_SECONDS)
         self._events.put(("tree_gone", ""))
+
+    def _is_anybody_left(self) -> bool:
+        return self._session is not None and is_anybody_in(self._session)
+
+    def _grace_for_leftovers(self) -> float:
+        """What somebody's signal cut short may be in the middle of something."""
+        killed = any((command.exit or 0) < 0 for command in self._status.commands)
+        return max(GRACE_SECONDS, self._spec.run.grace_seconds) if killed else GRACE_SECONDS
+
+    def _end_leftovers(self) -> None:
+        if self._ladder.taken == 0:
+            try:
+                tell_of_leftovers(self._spec.folder, self._spec.tree_lock, self._session)
+            except OSError as error:
+                _report(f"what the tool left running cannot be named: {error}")
+        self._climb()
 
     def _await(self, wanted: Event) -> str:
         """Waits for the event; meanwhile interrupts the tool when that is asked or due."""
@@ -198,13 +230,16 @@ class Supervisor:
                 self._on_event(*self._events.get_nowait())
 
     def _on_event(self, event: Event, detail: str) -> None:
-        if event in ("interrupted", "lease_lost"):
+        if self._decided:
+            # What it left is not waited for any longer.
+            self._next = self._next if self._ladder.taken else time.monotonic()
+        elif event in ("interrupted", "lease_lost"):
             self._begin_interruption(event, detail)
 
     def _until_due(self) -> float:
         """The seconds until the next step, or until the lease counts as lost."""
         due = self._next - time.monotonic()
-        if self._reason is None:
+        if self._reason is None and not self._decided:
             due = min(due, self._lease_left())
         return min(max(0.0, due), _LONGEST_WAIT)
 
@@ -212,7 +247,9 @@ class Supervisor:
         return self._lease_lasts_until - self._spec.lease.margin_seconds - steady()
 
     def _on_time(self) -> None:
-        if self._reason is None and self._lease_left() <= 0:
+        if self._decided:
+            self._end_leftovers()
+        elif self._reason is None and self._lease_left() <= 0:
             message = f"the lease cannot be renewed: {self._lease_trouble}"
             self._begin_interruption("lease_lost", message)
         elif time.monotonic() >= self._next and self._reason:

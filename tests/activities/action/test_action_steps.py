@@ -246,3 +246,11 @@ async def test_the_log_hides_what_was_secret_then(tmp_path: Path) -> None:
     assert await site.log(1) == f"-- step (run 1)\n{hidden}\n"
     kept = site.data / "runs" / "run-1" / "scan" / "step" / "1" / "secrets.json"
     assert kept.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.process
+async def test_a_step_that_leaves_something_running_has_ended_all_the_same(tmp_path: Path) -> None:
+    left = "sleep 3600 & if command -v ssh-agent > /dev/null; then eval $(ssh-agent); fi"
+    site = Site(tmp_path, step("only", f"{left}; echo a=1 >> {OUT}"))
+    assert (await site.step(0)).outputs.values == {"a": "1"}
+    assert "-- left running in the background, and ended now: " in await site.log(0)

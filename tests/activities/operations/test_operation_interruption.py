@@ -50,12 +50,6 @@ async def test_then_it_kills_whatever_holds_the_tree(site: Site) -> None:
     assert not site.tree_lives()
 
 
-async def test_what_a_tool_left_running_ends_at_the_timeout_too(site: Site) -> None:
-    end = await run_once(site.operations(), site, site.shell("sleep 60 & exit 0", timeout=1))
-    assert (end.outcome, end.exits, end.succeeded()) == ("timed_out", {"script": 0}, False)
-    assert not site.tree_lives()
-
-
 async def test_a_person_who_cancels_stops_the_tool_and_its_tree(site: Site) -> None:
     site.by_person = True
     task = asyncio.create_task(run_once(site.operations(), site, site.shell(KIND)))
