@@ -77,16 +77,23 @@ class LogActivities:
         if end <= start:
             return nothing
         mask = self._mask(input.key)
+        gap = printed.gap_at(start, mask)
+        if gap is not None:
+            is_last = has_ended and gap.end >= printed.size
+            known = gap.is_over or has_ended
+            return LogPage(text=gap.words, position=gap.end, ended=is_last) if known else nothing
         if not has_ended:
             end = printed.settled(end, mask)
+        end = min(end, printed.gap_after(start, mask))
         if end <= start:
             return nothing
         end = printed.page_end(start, end, LOG_PAGE_BYTES)
-        return LogPage(
-            text=printed.masked(start, end, mask),
-            position=end,
-            ended=has_ended and end >= printed.size,
-        )
+        text = printed.masked(start, end, mask)
+        later = printed.again()
+        if later.gap_at(start, mask) or later.gap_after(start, mask) < end:
+            # It was left out while it was read, and what was read of it may be half of a secret.
+            return self._page(input, later, has_ended)
+        return LogPage(text=text, position=end, ended=has_ended and end >= printed.size)
 
     def _pieces(self, key: str, entry: Entry) -> list[Piece]:
         """A heading for each run, and its output where it is on this machine."""

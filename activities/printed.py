@@ -1,11 +1,16 @@
-"""What an operation's tools printed, as one text that only grows at its end."""
+"""What an operation's tools printed, as one text that only grows at its end.
+
+What was left out of it, and states that Terraform printed, keep their positions and are not shown.
+"""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from activities.masking import Mask
+from activities.operations.log_file import hole_in, printed_states
 
 _AROUND_BYTES = 16 * 1024
 """How much of the output around a page is looked at for secrets that cross its borders; more where
@@ -22,10 +27,33 @@ class Piece:
     file: Path | None = None
 
 
+@dataclass(frozen=True)
+class Gap:
+    """A part of the text that is not shown."""
+
+    start: int
+    end: int
+    words: str
+    """What is shown instead."""
+    is_over: bool
+    """Whether it is known where it ends."""
+
+
+@dataclass(frozen=True)
+class _Hidden:
+    """What cannot be shown: nothing is looked at in it, also not for what is around it."""
+
+    start: int
+    end: int
+    is_state: bool
+    is_over: bool
+
+
 class Printed:
     """Pieces one after the other; what a file gains after this was made is not seen."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
+        self._pieces = pieces
         self._spans: list[tuple[int, int, bytes | Path]] = []
         self.size = 0
         for piece in pieces:
@@ -35,6 +63,10 @@ class Printed:
             self._add(heading, len(heading))
             if piece.file is not None and piece.file.exists():
                 self._add(piece.file, piece.file.stat().st_size)
+
+    def again(self) -> "Printed":
+        """The same pieces as they are now."""
+        return Printed(self._pieces)
 
     def _add(self, content: bytes | Path, size: int) -> None:
         self._spans.append((self.size, self.size + size, content))
@@ -59,6 +91,52 @@ class Printed:
         text = self._read(start, end).decode(errors="replace")
         return end - len(text[mask.unfinished(text) :].encode())
 
+    def gap_at(self, position: int, mask: Mask) -> Gap | None:
+        """What is not shown from that position on."""
+        for one in self._gaps(mask):
+            if one.start <= position < one.end:
+                return Gap(position, one.end, self._words(position, one), one.is_over)
+        return None
+
+    def gap_after(self, position: int, mask: Mask) -> int:
+        """Where the next such part begins; the end of the text if there is none."""
+        starts = (one.start for one in self._gaps(mask))
+        return min((start for start in starts if start > position), default=self.size)
+
+    def _gaps(self, mask: Mask) -> Iterator[_Hidden]:
+        """Beside a hole may lie one half of a secret, which no mask finds: so far, nothing is shown
+        either."""
+        around = _around(mask)
+        for one in self._hidden:
+            if one.is_state:
+                yield one
+            else:
+                start = self._character_start(max(0, one.start - around))
+                yield _Hidden(start, min(self.size, one.end + around), False, True)
+
+    @cached_property
+    def _hidden(self) -> list[_Hidden]:
+        found = []
+        for begin, stop, content in self._spans:
+            if isinstance(content, bytes):
+                continue
+            hole = hole_in(content)
+            if hole is not None:
+                found.append(_Hidden(begin + hole.start, min(stop, begin + hole.end), False, True))
+            for state in printed_states(content):
+                end = min(stop, begin + state.end)
+                is_last = stop == self.size
+                found.append(_Hidden(begin + state.start, end, True, state.whole or not is_last))
+        return sorted((one for one in found if one.start < one.end), key=lambda one: one.start)
+
+    def _words(self, position: int, hidden: _Hidden) -> str:
+        new_line = "" if position == 0 or self._ends_line(position) else "\n"
+        if hidden.is_state:
+            what = "a Terraform state, which is not shown"
+        else:
+            what = "left out: of long output the beginning and the end are kept"
+        return f"{new_line}-- {hidden.end - position} bytes: {what}\n"
+
     def page_end(self, position: int, end: int, limit: int) -> int:
         """Where a page ends that begins there: at the end of a line, if it holds one."""
         if position + limit >= end:
@@ -71,9 +149,11 @@ class Printed:
         around = _around(mask)
         # Half a character would make another text of a secret.
         start, end = self._character_start(start), self._character_start(end)
-        before = self._read(max(0, start - around), start).decode(errors="replace")
+        low = max([0, start - around, *(one.end for one in self._hidden if one.end <= start)])
+        begins = [one.start for one in self._hidden if one.start >= end]
+        before = self._read(low, start).decode(errors="replace")
         page = self._read(start, end).decode(errors="replace")
-        after = self._read(end, min(self.size, end + around)).decode(errors="replace")
+        after = self._read(end, min([self.size, end + around, *begins])).decode(errors="replace")
         return mask.within(before + page + after, len(before), len(before) + len(page))
 
     def _ends_line(self, end: int) -> bool:

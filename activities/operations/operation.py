@@ -107,6 +107,12 @@ class Operation:
         return self._records[-1] if self._records else None
 
     @property
+    def newest_of_subject(self) -> RunRecord | None:
+        """The newest run that was started on this machine for the subject, of whatever key."""
+        current = self._place.current()
+        return RunRecord(current.label, current.folder) if current else None
+
+    @property
     def run_count(self) -> int:
         """How many runs the key has had, over all attempts and machines."""
         return self._next_number - 1

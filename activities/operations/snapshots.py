@@ -34,7 +34,7 @@ def keep_snapshots(file: Path, kept: Path) -> None:
 def _keep(file: Path, kept: Path) -> None:
     last = b""
     # The folder is watched: the file may not be there yet.
-    for _ in _changes(file.parent):
+    for _ in changes(file.parent):
         with contextlib.suppress(OSError, ValueError):
             content = file.read_bytes()
             if content != last and isinstance(json.loads(content), dict):
@@ -42,7 +42,8 @@ def _keep(file: Path, kept: Path) -> None:
                 last = content
 
 
-def _changes(folder: Path) -> Iterator[None]:
+def changes(folder: Path) -> Iterator[None]:
+    """At once, and whenever something in the folder may have changed; blocks in between."""
     if sys.platform != "linux":
         while True:
             yield

@@ -110,6 +110,9 @@ class ToolRun:
     snapshots_of: Path | None = None
     """A JSON file that a command writes in place, of which the newest whole version is kept."""
 
+    prints_what_it_cannot_save: bool = False
+    """Room is kept for the end of its log, whatever else fills the disk."""
+
     def __post_init__(self) -> None:
         names = [command.name for command in self.commands]
         if not names or len(set(names)) != len(names):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from activities.operations.leftovers import GRACE_SECONDS
+from activities.operations.log_file import printed_states
 from activities.operations.processes import Process, is_alive
 from activities.operations.spec import EXIT_FILE, OUTPUT_FILE, UNBEGUN_FILE
 from apps.showing import shown_output
@@ -20,6 +21,8 @@ STATUS_FILE: Final = "status.json"
 _TAIL_BYTES: Final = 8 * 1024
 _READ_BYTES: Final = 128 * 1024
 """More than is told: secrets are masked before the cut, which may go through one of them."""
+
+_HIDDEN_STATE: Final = b"(a Terraform state, which is not shown)"
 
 Reason = Literal["timed_out", "interrupted", "lease_lost"]
 """Why a tool was interrupted."""
@@ -64,9 +67,8 @@ class ToolEnd:
         text = "\n".join(tail for tail in tails if tail)
         data = text.encode()
         # Masked by now, so a line that alone is longer may be cut anywhere.
-        return _from_a_whole_line(data[-_TAIL_BYTES - 1 :], _TAIL_BYTES) or data[
-            -_TAIL_BYTES:
-        ].decode(errors="ignore")
+        told = _from_a_whole_line(data[-_TAIL_BYTES - 1 :], _TAIL_BYTES) or data[-_TAIL_BYTES:]
+        return told.decode(errors="ignore")
 
 
 @dataclass
@@ -248,17 +250,23 @@ def _tail(path: Path) -> str:
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
-            file.seek(max(0, size - _READ_BYTES - 1))
-            return _from_a_whole_line(file.read(_READ_BYTES + 1), _READ_BYTES)
+            start = file.seek(max(0, size - _READ_BYTES - 1))
+            data = file.read(size - start)
     except FileNotFoundError:
         return ""
-
-
-def _from_a_whole_line(data: bytes, limit: int) -> str:
-    """The text; without its first line if there is more than the limit, since that was cut."""
-    if len(data) > limit:
-        data = data.partition(b"\n")[2]
+    whole = _from_a_whole_line(data, _READ_BYTES)
+    start, data = size - len(whole), whole
+    # A state that ends in there may have begun long before.
+    for state in reversed(printed_states(path)):
+        if state.end > start:
+            low, high = max(0, state.start - start), state.end - start
+            data = data[:low] + _HIDDEN_STATE + data[high:]
     return data.decode(errors="replace")
+
+
+def _from_a_whole_line(data: bytes, limit: int) -> bytes:
+    """The text; without its first line if there is more than the limit, since that was cut."""
+    return data.partition(b"\n")[2] if len(data) > limit else data
 
 
 def _last_lines(text: str, count: int) -> str:

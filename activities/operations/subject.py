@@ -20,6 +20,7 @@ from typing import Final
 from activities.operations.ladder import Ladder
 from activities.operations.leftovers import tell_of_leftovers
 from activities.operations.locks import is_held, wait_free
+from activities.operations.log_bound import LogKeeper
 from activities.operations.processes import send
 from activities.operations.spec import INTERRUPT_FILE, SPEC_FILE
 from activities.operations.status import Reason, Status, ToolEnd, end_of, grace_for_leftovers
@@ -106,6 +107,14 @@ class Subject:
             await self._interrupt_orphan(folder, "interrupted")
 
     async def _follow_orphan(self, folder: Path, lease_lost: asyncio.Event) -> None:
+        log = LogKeeper(folder)
+        log.watch()
+        try:
+            await self._keep_to_limits(folder, lease_lost)
+        finally:
+            log.end(is_over=False)
+
+    async def _keep_to_limits(self, folder: Path, lease_lost: asyncio.Event) -> None:
         status = Status.load(folder)
         if status and status.interruption:
             await self._interrupt_orphan(folder, status.interruption)

@@ -23,6 +23,7 @@ from typing import Final, Literal
 from activities.operations.file_lock import Lock, block_exclusive, block_until_free, is_held
 from activities.operations.ladder import Ladder
 from activities.operations.leftovers import GRACE_SECONDS, tell_of_leftovers
+from activities.operations.log_bound import LogKeeper
 from activities.operations.processes import identify, is_anybody_in
 from activities.operations.snapshots import keep_snapshots
 from activities.operations.spec import (
@@ -83,6 +84,7 @@ class Supervisor:
         )
         self._decided = False
         """The tool's own exit is saved: whatever comes now, that is how it ended."""
+        self._log = LogKeeper(spec.folder, with_room=spec.run.prints_what_it_cannot_save)
         self._children: list[subprocess.Popen[bytes]] = []
         self._ended = threading.Event()
         self._lease_lasts_until = spec.lease_lasts_until
@@ -96,6 +98,7 @@ class Supervisor:
         threading.Thread(target=self._keep_lease, name="lease", daemon=True).start()
         if self._spec.run.snapshots_of is not None:
             keep_snapshots(self._spec.run.snapshots_of, self._spec.folder / SNAPSHOT_FILE)
+        self._log.start(_report)
         with block_exclusive(self._spec.tree_lock) as tree:
             for command, status in zip(self._spec.run.commands, self._status.commands, strict=True):
                 self._look_for_interruption()
@@ -296,6 +299,7 @@ class Supervisor:
         self._ended.set()
         for child in self._children:
             child.wait()
+        self._log.end(is_over=True)
         self._status.outcome = self._reason or outcome_of_exits(self._status)
         self._save()
 

@@ -1,12 +1,10 @@
 """Applying: exactly the approved plan file, and after a crash what is left of it."""
 
 import asyncio
-import logging
 from pathlib import Path
 
 from activities.customer.telling import identify
 from activities.operations.operation import ToolEnd, ToolRun
-from activities.operations.spec import SNAPSHOT_FILE
 from activities.releases.unpacked import ERRORED_STATE
 from activities.terraform import commands
 from activities.terraform.bound import require_bound
@@ -16,17 +14,19 @@ from activities.terraform.plan_store import (
     providers_identity,
     sha256,
 )
-from activities.terraform.planning import Job, initialise, plan_now, run_unlocked
+from activities.terraform.planning import (
+    APPLYING,
+    Job,
+    initialise,
+    plan_now,
+    restore_killed,
+    run_unlocked,
+)
 from activities.terraform.record import record_applying
 from activities.terraform.remainder import beyond_approval, dropped_replaces
-from activities.terraform.state_file import read_state
+from activities.terraform.state_file import left_unsaved, read_state, rescue_printed
 from apps.parts import part_shown
-from contracts.errors import EngineFailed, StalePlan, Unreachable
-
-_log = logging.getLogger(__name__)
-
-APPLYING = "apply"
-"""The label of a run that applies."""
+from contracts.errors import EngineFailed, ExclaveError, StalePlan, Unreachable
 
 _MOST_RUNS = 30
 """Runs of tools in one operation, recoveries included: a Terraform that is killed each time (out
@@ -66,30 +66,15 @@ async def apply_to_the_end(job: Job, approved: SavedPlan, found: ToolEnd | None)
         await asyncio.to_thread(_require_fresh, approved, job)
         end = await _apply_approved(job, approved)
     while end is None or not (end.label == APPLYING and end.succeeded()):
+        if end is not None:
+            await restore_killed(job, end)
         if end is not None and await _is_final(job, end):
             raise await job.why_it_ended(end)
         _require_runs_left(job, end)
-        await _restore(job, end)
         end = await _apply_rest(job, approved)
         if end is None:
             return None
     return end
-
-
-async def _restore(job: Job, end: ToolEnd | None) -> None:
-    """Terraform empties its local state before it writes it: it may have been killed in between."""
-    seen = end is not None and end.label == APPLYING and end.outcome == "signalled"
-    # In a bucket it is written as a whole: what is missing there, a person removed.
-    if end is not None and seen and job.space.state.local_file() is not None:
-        # A person's own Terraform may be writing it now.
-        await job.state_is_free()
-        snapshot = end.folder / SNAPSHOT_FILE
-        if await asyncio.to_thread(job.space.state.restore, snapshot):
-            _log.warning(
-                "%s: Terraform was killed while it wrote its state; the newest whole version was "
-                "put back, and what was in flight is planned again",
-                part_shown(job.input.component),
-            )
 
 
 async def _is_final(job: Job, end: ToolEnd) -> bool:
@@ -121,7 +106,7 @@ def note_unsaved(folder: Path, end: ToolEnd | None) -> bool:
     """
     if end is None or end.label != APPLYING:
         return False
-    if (folder / ERRORED_STATE).exists():
+    if left_unsaved(folder, end.folder):
         (end.folder / _UNSAVED).touch()
     return (end.folder / _UNSAVED).exists()
 
@@ -201,8 +186,12 @@ async def _run(job: Job, run: ToolRun) -> ToolEnd:
     return end
 
 
-async def _unsaved(job: Job, end: ToolEnd) -> Unreachable:
+async def _unsaved(job: Job, end: ToolEnd) -> ExclaveError:
+    # As soon as it ended: nothing of it may depend on what becomes of its log.
+    await asyncio.to_thread(rescue_printed, job.space.folder, end.folder)
     errored = await asyncio.to_thread(read_state, job.space.folder / ERRORED_STATE)
+    if errored is None:
+        return await asyncio.to_thread(job.unreadable, end.folder)
     # What the store has is older, and it may not answer at all.
     mask = job.secrets.mask_with(errored)
     return Unreachable(

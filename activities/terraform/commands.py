@@ -14,6 +14,9 @@ PLAN_FILE = "terraform.tfplan"
 SHOWN = "changes.json"
 OUTPUTS = "outputs.json"
 
+APPLY = "apply"
+"""The name of the command that applies."""
+
 TIMEOUT_SECONDS = 3600.0
 """The format's default for a Terraform component."""
 
@@ -25,7 +28,9 @@ _GRACE_SECONDS = 120.0
 
 
 def tool_run(
-    commands: list[Command], workspace: Workspace, snapshots_of: Path | None = None
+    commands: list[Command],
+    workspace: Workspace,
+    snapshots_of: Path | None = None,
 ) -> ToolRun:
     """The commands in the component's working folder; see `ToolRun` for the snapshots."""
     return ToolRun(
@@ -35,6 +40,7 @@ def tool_run(
         timeout_seconds=TIMEOUT_SECONDS,
         grace_seconds=_GRACE_SECONDS,
         snapshots_of=snapshots_of,
+        prints_what_it_cannot_save=any(command.name == APPLY for command in commands),
     )
 
 
@@ -73,7 +79,7 @@ def plan(
 
 def apply(tool: TerraformTool, file: Path) -> list[Command]:
     """`terraform apply` of exactly that file, and its outputs."""
-    return [_command(tool, "apply", str(file)), outputs(tool)]
+    return [_command(tool, APPLY, str(file)), outputs(tool)]
 
 
 def outputs(tool: TerraformTool) -> Command:

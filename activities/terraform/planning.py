@@ -1,6 +1,7 @@
 """Planning: `init`, `plan` to a file, `show`; used by the plan and by recovery after a crash."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,27 +10,34 @@ from activities.kept_secrets import keep_secrets
 from activities.masking import Mask
 from activities.once import Say
 from activities.operations.operation import Operation, ToolEnd, ToolRun
+from activities.operations.spec import SNAPSHOT_FILE
+from activities.operations.status import end_of
 from activities.releases.unpacked import ERRORED_STATE
 from activities.terraform import commands
 from activities.terraform.backend import backend_secrets, drop_torn_record
 from activities.terraform.changes import Changes, read_changes
 from activities.terraform.locking import StateLocks
 from activities.terraform.secrets import KnownSecrets
-from activities.terraform.state_file import StateFile
+from activities.terraform.state_file import StateFile, rescue_printed, unreadable
 from activities.terraform.store_faults import lost_the_lock, may_pass
 from activities.terraform.tool import TerraformTool, find_terraform
 from activities.terraform.workspace import Workspace, prepare
 from activities.workplace import Workplace
 from apps.parts import part_shown
-from contracts.errors import ExclaveError, LockHeld, Unreachable
+from contracts.errors import EngineFailed, ExclaveError, LockHeld, Unreachable
 from contracts.messages import OperationInput
 from store.interface import Conflict
+
+APPLYING = "apply"
+"""The label of a run that applies."""
 
 INITIALISING = "init"
 """The label of a run that initialises."""
 
 PLANNING = "plan"
 """The label of a run that plans."""
+
+_log = logging.getLogger(__name__)
 
 _LINES = 40
 """What Terraform says of its lock is long, and begins with why."""
@@ -96,6 +104,10 @@ class Job:
 
         return await asyncio.to_thread(keep)
 
+    def unreadable(self, run: Path) -> EngineFailed:
+        """What is told of an `errored.tfstate` that cannot be read; blocks."""
+        return unreadable(self.input.component, self.space.folder / ERRORED_STATE, run)
+
     async def may_pass(self, end: ToolEnd) -> bool:
         """Whether the run failed by the bucket that the state is in, and the next may go on."""
         place = self.workplace.store.s3_place()
@@ -133,7 +145,7 @@ async def open_job(
     store, folder = workplace.store, workplace.module_folder(input.component)
     machine = workplace.operations.machine
     locks = StateLocks.of(store, input.component, folder, machine, workplace.data)
-    await _take_errored(StateFile(store, input.component), folder, locks, say)
+    await _make_whole(StateFile(store, input.component), folder, operation, locks, say)
     space = await asyncio.to_thread(prepare, workplace, input)
     tool.require(space.module.terraform_version, part_shown(input.component))
     space.backend.require(tool)
@@ -154,12 +166,55 @@ async def open_job(
     return job
 
 
-async def _take_errored(state: StateFile, folder: Path, locks: StateLocks, say: Say) -> None:
+async def _make_whole(
+    state: StateFile, folder: Path, operation: Operation, locks: StateLocks, say: Say
+) -> None:
+    """Put in its place what the part's newest apply could not, of whichever operation it was."""
+    newest = operation.newest_of_subject
+    apply = newest.folder if newest is not None and newest.label == APPLYING else None
+    if apply is not None:
+        await asyncio.to_thread(rescue_printed, folder, apply)
+    await _take_errored(state, folder, apply, locks, say)
+    file = state.local_file()
+    if file is None or not await asyncio.to_thread(file.exists):
+        return
+    end = await asyncio.to_thread(end_of, apply) if apply is not None else None
+    if end is not None:
+        await _put_back(state, end, locks, say)
+    if await asyncio.to_thread(state.content) == b"":
+        await locks.wait_until_free(say)
+        await asyncio.to_thread(state.drop_untouched)
+
+
+async def restore_killed(job: Job, end: ToolEnd) -> None:
+    """Terraform empties its local state before it writes it: it may have been killed in between."""
+    await _put_back(job.space.state, end, job.locks, job.say)
+
+
+async def _put_back(state: StateFile, end: ToolEnd, locks: StateLocks, say: Say) -> None:
+    # Seen: what nobody saw may have gone on, and written more than is known here. In a bucket it is
+    # written as a whole: what is missing there, a person removed.
+    seen = end.label == APPLYING and end.exits.get(commands.APPLY, 0) < 0
+    if not seen or state.local_file() is None or await asyncio.to_thread(state.read) is not None:
+        return
+    # A person's own Terraform may be writing it now.
+    await locks.wait_until_free(say)
+    if await asyncio.to_thread(state.restore, end.folder / SNAPSHOT_FILE):
+        _log.warning(
+            "%s: Terraform was killed while it wrote its state; the newest whole version was "
+            "put back, and what was in flight is planned again",
+            part_shown(state.part),
+        )
+
+
+async def _take_errored(
+    state: StateFile, folder: Path, apply: Path | None, locks: StateLocks, say: Say
+) -> None:
     """Put what an apply could not write in its place, while nobody else works on the state."""
 
     def take() -> None:
         with locks.taken("puts a state that could not be written in its place"):
-            state.take_errored(folder)
+            state.take_errored(folder, apply)
 
     while (folder / ERRORED_STATE).exists():
         await locks.wait_until_free(say)

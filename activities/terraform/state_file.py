@@ -2,7 +2,9 @@
 
 Terraform writes it in place, so a tool that was killed or a disk that is full can leave it torn or
 empty; and an empty state means to Terraform that nothing was ever made. Where Terraform could not
-write it at all, it leaves the newest state as `errored.tfstate` in the working folder.
+write it at all, it leaves the newest state as `errored.tfstate` in the working folder; and where it
+cannot write even that, it prints it. None of these is removed before what it holds lies in its
+place, and none that cannot be read counts as one that is not there.
 """
 
 import hashlib
@@ -12,12 +14,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from activities.operations.log_file import last_printed_state, printed_states
+from activities.operations.spec import OUTPUT_FILE
 from activities.releases.unpacked import ERRORED_STATE
 from apps.parts import part_shown
 from contracts.errors import EngineFailed
+from store.files import replace_private
 from store.interface import ABSENT, ANY, Store
 
 State = Mapping[str, Any]
+
+_RESCUED = "state-rescued"
+"""In the folder of an apply's run: the state that it printed was made an `errored.tfstate`."""
+
+_UNREADABLE = f"{ERRORED_STATE}.unreadable"
+"""In the same place: what Terraform had left of it when it printed the state instead."""
 
 
 def state_key(component: str) -> str:
@@ -103,13 +114,35 @@ class StateFile:
             return False
         newest = snapshot.read_bytes() if snapshot.exists() else self._kept()
         if not newest:
-            # Nothing was ever written.
+            # Nothing was ever written. The empty file goes, which only such an end explains.
+            self._drop_empty()
             return False
         self.store.put(state_key(self.part), newest, if_match=ANY)
         return True
 
+    def drop_untouched(self) -> None:
+        """Remove an empty state in which Terraform has written nothing since it locked it.
+
+        It makes an empty file to lock, and removes that at its end; one that was killed leaves it,
+        beside the note of its lock. Once it has emptied the file to write it, the file is newer.
+        """
+        file = self.local_file()
+        if file is None or not file.exists() or file.stat().st_size > 0:
+            return
+        note = file.with_name(f".{file.name}.lock.info")
+        if note.exists() and file.stat().st_mtime_ns <= note.stat().st_mtime_ns:
+            self._drop_empty()
+
+    def _drop_empty(self) -> None:
+        file = self.local_file()
+        if file is not None and file.exists() and file.stat().st_size == 0:
+            file.unlink()
+
     def require_whole(self) -> None:
         """Refuse to go on with a state that is torn, or empty though it was not before.
+
+        An empty file is not the state of nothing, which has no file: an apply that nobody saw being
+        killed may have made everything, and found the disk full when it wrote that down.
 
         Raises:
             EngineFailed: naming where it is, what is left of the state, and what to do.
@@ -121,12 +154,15 @@ class StateFile:
             return
         if self._kept():
             raise self._damaged("is empty, and it was not before")
+        file = self.local_file()
+        if file is not None and file.exists():
+            raise self._damaged("is empty, which no Terraform of ours was seen to leave")
 
     def keep_copy(self) -> None:
         """Keep a copy of the whole state, before an apply writes it and after it did."""
         self.store.put(kept_key(self.part), self.content(), if_match=ANY)
 
-    def take_errored(self, folder: Path) -> None:
+    def take_errored(self, folder: Path, run: Path | None = None) -> None:
         """Put an `errored.tfstate` that an apply left in the place of the state.
 
         Does nothing where there is none. The state that it replaces is set aside in the store. The
@@ -134,15 +170,18 @@ class StateFile:
 
         Args:
             folder: The part's working folder.
+            run: The folder of the part's newest run, which says what went wrong.
 
         Raises:
-            EngineFailed: it is not a newer state of this part.
+            EngineFailed: it cannot be read, or is not a newer state of this part.
             Conflict: somebody wrote the state meanwhile.
         """
         errored = folder / ERRORED_STATE
         if not errored.exists():
             return
         content = errored.read_bytes()
+        if _parsed(content) is None:
+            raise unreadable(self.part, errored, run)
         found = self.store.get(state_key(self.part))
         now = found.data if found else b""
         if content != now:
@@ -172,14 +211,74 @@ class StateFile:
             f"{part_shown(self.part)}: the Terraform state {self.where()} {what}. Terraform was "
             "probably killed, or its disk full, while it wrote it. Nothing was done with it. Put "
             "back the newest state that is right, import what the last apply made since "
-            f"(`terraform import`), and deploy again.{left}"
+            f"(`terraform import`), and deploy again. If nothing was made, remove the file.{left}"
         )
 
 
+def left_unsaved(folder: Path, run: Path) -> bool:
+    """Whether an apply could not write its state to its place; blocks.
+
+    Args:
+        folder: The part's working folder.
+        run: The folder of the apply's run.
+    """
+    if (folder / ERRORED_STATE).exists():
+        return True
+    return not (run / _RESCUED).exists() and bool(printed_states(run / OUTPUT_FILE))
+
+
+def rescue_printed(folder: Path, run: Path) -> None:
+    """Make the state that an apply printed, since it could write it nowhere, an `errored.tfstate`.
+
+    Does nothing where it printed none, or where Terraform left one that can be read. Blocks.
+
+    Args:
+        folder: The part's working folder.
+        run: The folder of the apply's run.
+
+    Raises:
+        EngineFailed: what it printed is torn, and nothing else has the state.
+        OSError: there is no room for it.
+    """
+    log, errored = run / OUTPUT_FILE, folder / ERRORED_STATE
+    if (run / _RESCUED).exists() or not printed_states(log):
+        return
+    if read_state(errored) is None:
+        content = last_printed_state(log)
+        if content is None or _parsed(content) is None:
+            raise EngineFailed(
+                f"Terraform could write its state nowhere and printed it into {log}, where its end "
+                "is missing: the disk was probably full. Nothing was done with it. Mend what is "
+                f"there of it (from the first {{ on) and keep it as {errored}, and deploy again."
+            )
+        if errored.exists():
+            errored.replace(run / _UNREADABLE)
+        replace_private(errored, content, incoming=folder / f".{ERRORED_STATE}.incoming")
+    (run / _RESCUED).touch()
+
+
+def unreadable(part: str, errored: Path, run: Path | None) -> EngineFailed:
+    """What is told of an `errored.tfstate` that cannot be read; blocks.
+
+    Args:
+        part: The part.
+        errored: The file.
+        run: The folder of the apply's run, where it is known.
+    """
+    is_torn = errored.exists() and errored.stat().st_size > 0
+    what = "torn: it cannot be read as JSON" if is_torn else "empty"
+    look = f" What Terraform said then is in {run / OUTPUT_FILE}." if run else ""
+    return EngineFailed(
+        f"{part_shown(part)}: Terraform could not write its state at the end of an apply and left "
+        f"{errored}, which is {what}. The disk of the worker's machine was probably full. Nothing "
+        f"was done with it, since what that apply made may be known nowhere else.{look} Free "
+        "space, put the newest state that is right in its place, import what that apply made "
+        "(`terraform import`), remove that file, and deploy again."
+    )
+
+
 def _require_newer(errored: Path, content: bytes, state: State | None) -> None:
-    found = _parsed(content)
-    if found is None:
-        raise _unusable(errored, "it is torn itself")
+    found = _parsed(content) or {}
     if state is None:
         return
     if found.get("lineage") != state.get("lineage"):

@@ -1,7 +1,10 @@
 """What tools print, served a page at a time: whole, in order, and without secrets."""
 
 import asyncio
+import json
 import os
+import re
+import subprocess
 from pathlib import Path
 from typing import cast
 
@@ -244,3 +247,60 @@ async def test_what_was_never_begun(site: Site) -> None:
     for key, position in (("../../etc/passwd", 0), ("turn", 0), ("a/b", 0), (KEY, -1)):
         with pytest.raises(BadInput):
             await site.page(position, key=key)
+
+
+def leave_out(log: Path, start: int, end: int) -> None:
+    """Make the hole that a long log has."""
+    asked = ["fallocate", "--punch-hole", "--offset", str(start), "--length", str(end - start)]
+    subprocess.run([*asked, str(log)], check=True)
+
+
+@pytest.mark.parametrize("before", range(1, len(SECRET), 3))
+async def test_what_was_left_out_is_told_and_no_half_of_a_secret_beside_it(
+    site: Site, before: int
+) -> None:
+    """Cut by the hole's beginning and by its end: no mask would find either half."""
+    start, end, size = 128 * 1024, 1024 * 1024, 1200 * 1024
+    text = bytearray(b"some words of it\n" * (size // 17))
+    for border in (start, end):
+        text[border - before : border - before + len(SECRET)] = SECRET.encode()
+    (site.root / "text").write_bytes(text)
+    await site.run(f"cat {site.root / 'text'}")
+    [log] = site.root.rglob(OUTPUT_FILE)
+    leave_out(log, start, end)
+    shown, _ = await site.all()
+    assert "left out: of long output the beginning and the end are kept" in shown
+    assert not [n for n in range(4, len(SECRET)) if SECRET[:n] in shown or SECRET[-n:] in shown]
+    assert "\0" not in shown
+    assert shown.count("some words of it\n") > 10_000 / 2
+    [told] = re.findall(r"^-- (\d+) bytes: left out", shown, re.MULTILINE)
+    heading = len("-- part-0 (run 1)\n")
+    assert len(shown) - len(re.search(r"\n?-- \d+ bytes: .*\n", shown).group()) == (  # type: ignore[union-attr]
+        heading + len(text) - int(told)
+    )
+
+
+async def test_a_reader_that_is_overtaken_goes_on_behind_what_was_left_out(site: Site) -> None:
+    text = b"some words of it\n" * (1200 * 1024 // 17)
+    (site.root / "text").write_bytes(text)
+    await site.run(f"cat {site.root / 'text'}")
+    [log] = site.root.rglob(OUTPUT_FILE)
+    leave_out(log, 128 * 1024, 1024 * 1024)
+    page = await site.page(512 * 1024)
+    assert page.text.startswith("\n-- ")
+    assert page.position > 1024 * 1024
+    assert (await site.page(page.position)).text.endswith("some words of it\n")
+
+
+@pytest.mark.parametrize("whole", [True, False])
+async def test_a_state_that_was_printed_is_not_shown(site: Site, whole: bool) -> None:
+    document = {"version": 4, "terraform_version": "1.11.4", "lineage": "l", "id": ["hidden"] * 9}
+    state = json.dumps(document, indent=2)
+    text = f"begins\n{state}\n\nError: no room\n" if whole else f"begins\n{state[:-40]}"
+    (site.root / "text").write_text(text)
+    await site.run(f"cat {site.root / 'text'}")
+    shown, _ = await site.all()
+    assert "begins\n-- " in shown
+    assert "a Terraform state, which is not shown" in shown
+    assert "hidden" not in shown
+    assert ("Error: no room" in shown) == whole

@@ -1,5 +1,6 @@
 """The last lines of a tool: masked before they are cut, and never begun within a line."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,21 @@ def test_at_most_so_many_lines_and_bytes(tmp_path: Path) -> None:
     assert len(told.encode()) <= 8 * 1024
     assert [line.split()[0] for line in told.splitlines()] == [str(n) for n in range(392, 400)]
     assert end(tmp_path, "a\nb\nc\n").last_lines(2) == "b\nc"
+
+
+@pytest.mark.parametrize("length", [10, 200_000])
+@pytest.mark.parametrize("after", ["", "\n\nError: Failed to persist state\n"])
+def test_a_printed_state_is_not_told(tmp_path: Path, length: int, after: str) -> None:
+    """Also where it began long before what is looked at, and where its end is missing."""
+    document = {"version": 4, "terraform_version": "1.11.4", "lineage": "l", "id": ["x" * length]}
+    state = json.dumps(document, indent=2)
+    for printed in (state + after, state[: len(state) // 2]):
+        told = end(tmp_path, f"it begins\n{printed}").last_lines()
+        assert "xx" not in told
+        assert "a Terraform state, which is not shown" in told
+        assert ("Failed to persist" in told) == ("Failed to persist" in printed)
+
+
+def test_what_only_looks_like_a_state_is_told(tmp_path: Path) -> None:
+    text = '{\n  "version": 4,\n  "name": "chart"\n}\nx {\n  "version": 4,\n'
+    assert end(tmp_path, text).last_lines() == text.strip("\n")

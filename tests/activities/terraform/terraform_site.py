@@ -99,10 +99,14 @@ class TerraformSite:
 
     async def log(self, key: str) -> str:
         """What the tools of an operation printed, as it may be shown."""
-        activities = LogActivities(self._workplace())
-        input = ReadLog(install="acme", key=key)
-        page: LogPage = await ActivityEnvironment().run(activities.read, input)
-        return page.text
+        activities, text, position = LogActivities(self._workplace()), "", 0
+        while True:
+            input = ReadLog(install="acme", key=key, position=position)
+            page: LogPage = await ActivityEnvironment().run(activities.read, input)
+            text += page.text
+            if page.ended or not page.text:
+                return text
+            position = page.position
 
     def _activities(self) -> TerraformActivities:
         return TerraformActivities(self._workplace())

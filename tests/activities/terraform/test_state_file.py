@@ -1,6 +1,7 @@
 """The state: never torn, never empty by accident, and not lost where it could not be written."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -56,9 +57,38 @@ def test_none_before_the_first_apply(site: Site) -> None:
     site.require_whole()
     site.state.keep_copy()
     site.require_whole()
-    site.path.write_bytes(b"")
-    site.require_whole()
     assert site.state.read() is None
+    site.path.write_bytes(b"")
+    with pytest.raises(EngineFailed, match=r"is empty, which no .* remove the file"):
+        site.require_whole()
+    assert site.path.exists()
+
+
+@pytest.mark.parametrize(("emptied", "stays"), [(False, False), (True, True)])
+def test_an_empty_one_of_a_terraform_that_died_before_it_wrote_goes(
+    site: Site, emptied: bool, stays: bool
+) -> None:
+    """It makes the file to lock it, then notes who it is, and much later empties and writes it."""
+    site.path.write_bytes(b"")
+    note = site.path.with_name(".terraform.tfstate.lock.info")
+    note.write_text("{}")
+    locked = note.stat().st_mtime_ns
+    os.utime(site.path, ns=(locked, locked + (1 if emptied else -1)))
+    site.state.drop_untouched()
+    assert site.path.exists() == stays
+    site.path.write_bytes(state())
+    os.utime(site.path, ns=(locked, locked - 1))
+    site.state.drop_untouched()
+    assert site.path.read_bytes() == state()
+
+
+def test_of_a_first_apply_that_was_seen_killed_the_empty_one_goes(
+    site: Site, tmp_path: Path
+) -> None:
+    site.path.write_bytes(b"")
+    assert not site.state.restore(tmp_path / "snapshot")
+    assert not site.path.exists()
+    site.require_whole()
 
 
 def test_an_empty_one_that_was_not_empty(site: Site) -> None:
@@ -109,10 +139,10 @@ def test_one_that_is_in_its_place_already_only_goes(site: Site) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [(state(9, "other"), "lineage"), (state(3, x=1), "serial 3"), (state(2), "serial 2"),
-     (state()[:9], "torn")],
+     (state()[:9], "torn"), (b"", "is empty"), (b"no JSON", "torn"), (b"[1]", "torn")],
 )  # fmt: skip
 def test_one_that_may_not_is_kept_and_told(site: Site, content: bytes, why: str) -> None:
-    for now in (state(), state()[:20]):
+    for now in (state(), state()[:20], b""):
         site.keep(state())
         site.path.write_bytes(now)
         site.errored.write_bytes(content)

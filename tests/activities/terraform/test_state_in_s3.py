@@ -403,3 +403,17 @@ async def test_a_module_that_fails_by_itself_is_final_and_shows_no_credential(
         await site.deploy()
     assert f"it is {MASK}" in caught.value.message
     assert os.environ["AWS_SECRET_ACCESS_KEY"] not in caught.value.message
+
+
+@pytest.mark.parametrize("content", [b"", b'{"version": 4, "ser'])
+async def test_an_unreadable_errored_state_is_never_removed(
+    site: TerraformSite, content: bytes
+) -> None:
+    await site.deploy()
+    errored = site.folder / "errored.tfstate"
+    errored.write_bytes(content)
+    with pytest.raises(EngineFailed, match="import what that apply made") as caught:
+        await site.plan()
+    assert str(errored) in caught.value.message
+    assert errored.read_bytes() == content
+    assert site.store.get(LOCK) is None

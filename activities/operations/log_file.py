@@ -1,0 +1,115 @@
+"""What of a tool's log is not for showing: a hole that was left in it, and a printed state.
+
+Terraform prints its state into its output where it can write it nowhere else, in clear; no mask
+knows what in it is secret.
+"""
+
+import errno
+import mmap
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_BEGINS: Final = b'{\n  "version": '
+_STATE: Final = re.compile(rb'\{\n  "version": \d+,\n  "terraform_version": "')
+_ENDS: Final = b"\n}"
+"""What is within the object is indented, and JSON has no line breaks in its strings."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Some bytes of a log, from the first to the one after the last."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class PrintedState(Span):
+    """Where a state was printed."""
+
+    whole: bool
+    """Whether its end is there; without it, all that follows counts as the state's."""
+
+
+def hole_in(file: Path) -> Span | None:
+    """What was left out of a log, so that it does not fill the disk; blocks."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        return hole_of(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def hole_of(descriptor: int) -> Span | None:
+    """As `hole_in`, of an open file, whose position it moves."""
+    size = os.fstat(descriptor).st_size
+    if size == 0:
+        return None
+    try:
+        start = os.lseek(descriptor, 0, os.SEEK_HOLE)
+        return Span(start, os.lseek(descriptor, start, os.SEEK_DATA)) if start < size else None
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            # Nothing follows it.
+            return Span(start, size)
+        return None
+
+
+def printed_states(file: Path) -> list[PrintedState]:
+    """Where the log holds states that Terraform printed, in their order; blocks."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return []
+    try:
+        size = os.fstat(descriptor).st_size
+        if size == 0:
+            return []
+        with mmap.mmap(descriptor, size, access=mmap.ACCESS_READ) as content:
+            return list(_states(content, hole_of(descriptor)))
+    finally:
+        os.close(descriptor)
+
+
+def last_printed_state(file: Path) -> bytes | None:
+    """The newest state in the log as a whole; None if there is none, or it is torn. Blocks."""
+    found = printed_states(file)
+    if not found or not found[-1].whole:
+        return None
+    with file.open("rb") as log:
+        log.seek(found[-1].start)
+        return log.read(found[-1].end - found[-1].start)
+
+
+def state_begins(content: bytes) -> bool:
+    """Whether a state's beginning is among the bytes."""
+    return _STATE.search(content) is not None
+
+
+def _states(content: mmap.mmap, hole: Span | None) -> Iterator[PrintedState]:
+    size = len(content)
+    at = 0
+    while (at := _find(content, _BEGINS, at, hole)) >= 0:
+        is_line = at == 0 or content[at - 1 : at] == b"\n"
+        if not is_line or not _STATE.match(content, at):
+            at += 1
+            continue
+        end = _find(content, _ENDS, at, hole)
+        stop = size if end < 0 else end + len(_ENDS)
+        yield PrintedState(at, stop, whole=end >= 0)
+        at = stop
+
+
+def _find(content: mmap.mmap, wanted: bytes, start: int, hole: Span | None) -> int:
+    """As `find`, without reading what may be terabytes of nothing."""
+    if hole is None or start >= hole.end:
+        return content.find(wanted, start)
+    found = content.find(wanted, start, hole.start) if start < hole.start else -1
+    return found if found >= 0 else content.find(wanted, hole.end)
