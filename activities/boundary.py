@@ -19,11 +19,13 @@ from temporalio.exceptions import CancelledError as TemporalCancelledError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from activities import spans
+from activities.disk import disk_full, of_store
 from activities.ids import require_ids
 from activities.unknown import refuse_unknown, unknown_activity
 from contracts.errors import Bug, NotUnderstood, PolicyDenied, Unreachable
 from contracts.messages import WorkerInput
 from store.interface import Conflict, StoreUnavailable
+from store.reserve import is_full
 
 _log = logging.getLogger(__name__)
 _ROOT = Path(__file__).resolve().parent.parent
@@ -113,9 +115,11 @@ class _Inbound(ActivityInboundInterceptor):
             error.__cause__ = None
             raise error.with_traceback(None) from None
         except (StoreUnavailable, Conflict) as error:
-            raise Unreachable(f"{error}. It is tried again until the store answers.") from None
+            raise of_store(error) from None
         except OSError as error:
             _logged(error)
+            if is_full(error):
+                raise disk_full(Path(os.fsdecode(error.filename or "."))) from None
             raise Unreachable(_what_to_mend(error)) from None
         except Exception as error:
             place = _logged(error)

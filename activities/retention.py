@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from activities.terraform.state_file import UNSAVED, printed_unsaved
 from activities.workplace import Workplace
 from store.customer import APPROVALS_PREFIX, LET_IN_PREFIX
 from store.interface import Store, StoreError
@@ -60,7 +61,13 @@ def drop_old_runs(store: Store, runs: Path, now: float | None = None) -> None:
                     store.delete(key)
     for group in _groups(runs).values():
         for run in history.old(group):
-            shutil.rmtree(runs / run)
+            if not _holds_a_state(runs / run):
+                shutil.rmtree(runs / run)
+
+
+def _holds_a_state(run: Path) -> bool:
+    """Whether a state was printed there, and nobody has it anywhere else."""
+    return any(printed_unsaved(mark.parent) for mark in run.rglob(UNSAVED))
 
 
 def _groups(runs: Path) -> dict[str, list[str]]:

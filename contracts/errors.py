@@ -21,6 +21,7 @@
     ├── KeyMissing        a payload's key is not here (yet)          (retryable)
     ├── LockHeld          somebody else's lock is in the way        (retryable)
     ├── Unreachable       an address does not answer                (retryable)
+    ├── DiskFull          the worker's machine has no room          (retryable)
     ├── ToolLost          the tool died by a signal, work may remain (retryable)
     ├── Draining          the worker is leaving; another attempt goes on (retryable)
     └── Bug               an exception that nobody foresaw
@@ -134,6 +135,12 @@ class LockHeld(ExclaveError):
 
 class Unreachable(ExclaveError):
     """An address does not answer; the message names it and why."""
+
+    retryable = True
+
+
+class DiskFull(ExclaveError):
+    """A disk of the worker's machine is full; the message names it and how much is free."""
 
     retryable = True
 

@@ -120,6 +120,13 @@ def failure_words(failure: Failure) -> str:
     return str(failure.message)
 
 
+def failure_type(failure: Failure) -> str:
+    """The type of the innermost failure; empty where it has none."""
+    while failure.HasField("cause"):
+        failure = failure.cause
+    return str(failure.application_failure_info.type)
+
+
 def _first(payloads: Payloads) -> Mapping[str, Any]:
     value = _decoded(payloads.payloads[0]) if payloads.payloads else None
     return value if isinstance(value, dict) else {}

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from temporalio.client import WorkflowExecution
@@ -12,6 +12,7 @@ from temporalio.service import RPCError
 
 from contracts.access import SubjectAccess
 from contracts.deploys import WaitingPlan
+from contracts.errors import DiskFull
 from contracts.installs import InstallStatus
 from contracts.names import (
     ATTRIBUTE_APP,
@@ -23,6 +24,7 @@ from contracts.names import (
     install_queue,
 )
 from exclave.exits import CommandEnded
+from exclave.history import failure_type, failure_words
 from exclave.plane import ANSWER, Plane
 from exclave.plans import waiting_plans
 from exclave.refusals import POLLS_AT_LEAST
@@ -44,6 +46,10 @@ class RunNow:
     status: str
     component: str = ""
     """What it waits for an approval of, or the action."""
+    trouble: str = ""
+    """Why its work is tried again, as the newest attempt told it."""
+    disk_is_full: bool = False
+    """Whether that is a full disk of the worker's machine."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +144,30 @@ async def _runs_of(plane: Plane, installs: Sequence[str]) -> dict[str, list[RunN
         for one in await plane.find(query, _RUNS):
             run = RunNow(one.id, _shown(one, ATTRIBUTE_STATUS), _shown(one, ATTRIBUTE_COMPONENT))
             runs.setdefault(_shown(one, ATTRIBUTE_INSTALL), []).append(run)
-    return runs
+    one_by_one = asyncio.Semaphore(_AT_ONCE)
+    return {
+        name: await asyncio.gather(*(_with_trouble(plane, run, one_by_one) for run in some))
+        for name, some in runs.items()
+    }
+
+
+async def _with_trouble(plane: Plane, run: RunNow, one_by_one: asyncio.Semaphore) -> RunNow:
+    """The run with what its activities failed by, if they are tried again."""
+    async with one_by_one:
+        try:
+            handle = plane.client.get_workflow_handle(run.workflow_id)
+            described = await handle.describe(rpc_timeout=ANSWER)
+        except RPCError:
+            return run
+    description = await plane.plain_text(described.raw_description)
+    failures = [
+        one.last_failure for one in description.pending_activities if one.HasField("last_failure")
+    ]
+    full = [one for one in failures if failure_type(one) == DiskFull.__name__]
+    newest = next(iter([*full, *failures]), None)
+    if newest is None:
+        return run
+    return replace(run, trouble=failure_words(newest), disk_is_full=bool(full))
 
 
 async def _row(

@@ -4,6 +4,8 @@ import contextlib
 import os
 from pathlib import Path
 
+from store.reserve import give_up_reserve, is_full
+
 
 def make_folders(folder: Path) -> None:
     """Creates the folder and its missing parents, mode 0700 whatever the umask."""
@@ -22,27 +24,46 @@ def open_private(path: Path, flags: int) -> int:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Writes the file down to the disk, mode 0600 whatever the umask."""
-    with os.fdopen(open_private(path, os.O_WRONLY | os.O_TRUNC), "wb") as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    """Writes the file down to the disk, mode 0600 whatever the umask; an OSError names the file."""
+    try:
+        with os.fdopen(open_private(path, os.O_WRONLY | os.O_TRUNC), "wb") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
 
 
 def write_new(path: Path, data: bytes, *, executable: bool = False) -> None:
-    """Writes a file that was not there, for its owner alone; raises FileExistsError."""
+    """Writes a file that was not there, for its owner alone; raises FileExistsError. One that could
+    not be written as a whole is not there."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags, 0o700 if executable else 0o600), "wb") as file:
-        file.write(data)
+    descriptor = os.open(path, flags, 0o700 if executable else 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        path.unlink()
+        error.filename = error.filename or str(path)
+        raise
 
 
-def replace_private(path: Path, data: bytes, incoming: Path) -> None:
+def replace_private(
+    path: Path, data: bytes, incoming: Path, *, may_take_reserve: bool = False
+) -> None:
     """Puts a new file in the place of `path`; `incoming` is where it is written before.
 
-    Only one writer may use `incoming` at a time; it must lie on the file system of `path`.
+    Only one writer may use `incoming` at a time; it must lie on the file system of `path`. On a
+    full disk, the reserve is given up for what may take it.
     """
-    write_private(incoming, data)
+    try:
+        write_private(incoming, data)
+    except OSError as error:
+        if not (may_take_reserve and is_full(error) and give_up_reserve(path)):
+            raise
+        write_private(incoming, data)
     incoming.replace(path)
     sync_folder(path.parent)
 

@@ -26,10 +26,14 @@ from store.interface import (
     check_prefix,
     is_key,
 )
+from store.reserve import is_full
 
 # Keys never begin a segment with a dot, so these collide with none.
 _LOCK: Final = ".lock"
 _INCOMING: Final = ".incoming"
+
+_WITHOUT_RESERVE: Final = "plans/"
+"""What is large, and can be made again."""
 
 
 class FolderStore:
@@ -49,7 +53,12 @@ class FolderStore:
         with _explained(key, self.root), self._locked():
             self._check(key, path, if_match)
             make_folders(path.parent)
-            replace_private(path, data, incoming=self.root / _INCOMING)
+            replace_private(
+                path,
+                data,
+                incoming=self.root / _INCOMING,
+                may_take_reserve=not key.startswith(_WITHOUT_RESERVE),
+            )
         return _etag(data)
 
     def list(self, prefix: str) -> list[str]:
@@ -123,7 +132,8 @@ def _explained(key: str, root: Path) -> Iterator[None]:
     except OSError as error:
         raise StoreUnavailable(
             f"the store in {root} cannot be used for {key!r}: {error}; "
-            "check that the folder is there, has room, and belongs to the worker's user"
+            "check that the folder is there, has room, and belongs to the worker's user",
+            root if is_full(error) else None,
         ) from error
 
 

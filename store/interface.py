@@ -50,6 +50,11 @@ class Malformed(StoreError):
 class StoreUnavailable(StoreError):
     """The store cannot be read or written now; whether a put or delete was done is not known."""
 
+    def __init__(self, message: str, full_disk: Path | None = None) -> None:
+        super().__init__(message)
+        self.full_disk = full_disk
+        """The store's folder, where its disk is full."""
+
 
 class Match(enum.Enum):
     """What a put or delete asks for, where it is not a certain etag."""

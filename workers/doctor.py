@@ -19,12 +19,15 @@ from pydantic import ValidationError
 from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError
 
+from activities.disk import room
+from activities.operations.log_bound import has_holes
 from activities.terraform.tool import find_terraform
 from contracts.errors import EngineFailed, ToolMissing, Unreachable
 from stacks.enrolment import Enrolment
 from store.checking import check_store
 from store.interface import StoreError
 from store.opening import open_store
+from store.reserve import has_room
 from store.s3_place import S3Place
 from wire.cloud_documents import document_of
 from wire.connection import TemporalAddress, connect_once, reason
@@ -110,6 +113,7 @@ async def examine(
         _store(enrolment, data, trust),
         _cloud(enrolment, trust),
         _tools(),
+        _disk(data),
     )
     return [one for some in found for one in some]
 
@@ -357,6 +361,28 @@ async def _credential(
 ) -> list[Finding]:
     found = _Findings(f"enrolment of {enrolment.install}")
     await found.check("credential", enrolled_or_able(enrolment, enrolment_file, data, trust))
+    return found.all
+
+
+async def _disk(data: Path) -> list[Finding]:
+    found = _Findings("this machine")
+
+    def look() -> str:
+        said = f"{data} is on a disk with {room(data)}"
+        if not has_room(data):
+            raise Fails(
+                f"{said}: it is full",
+                "Free space there; what waits for it goes on by itself.",
+            )
+        try:
+            bounded_logs = has_holes(data)
+        except OSError as error:
+            raise Fails(f"{said}, and cannot be written: {error.strerror}", WORKERS_USER) from None
+        if bounded_logs:
+            return said
+        return f"{said}; its file system has no holes, so logs of tools are kept in full"
+
+    await found.check("disk", bounded(look))
     return found.all
 
 

@@ -37,6 +37,7 @@ from store.install_state import InstallState
 from store.machine import Machine
 from store.opening import open_store
 from store.pausing import is_paused
+from store.reserve import keep_reserve
 from wire.egress import ProxyUnusable, except_this_machine
 from wire.trust import Trust, TrustUnusable
 from wire.unreadable import Readable
@@ -104,6 +105,7 @@ def main() -> None:
             _log.warning(
                 "The customer's policy does not hold back what a release runs: %s.", within_reach
             )
+        await asyncio.to_thread(keep_reserve, data)
         await control.ready()
         await usable(workplace.store)
 

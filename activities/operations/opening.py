@@ -33,6 +33,7 @@ from contracts.errors import Cancelled, LockHeld
 from store.interface import Store, StoreError, check_key
 from store.journal import Entry, Journal
 from store.leases import Leases, Machine
+from store.reserve import keep_reserve
 
 _LOOK_AGAIN_SECONDS: Final = 5.0
 """A store does not tell when another machine gives its lease back early."""
@@ -132,6 +133,7 @@ class Operations:
                     # What cannot be given back expires.
                     with suppress(StoreError):
                         await asyncio.to_thread(leases.release, subject)
+                await asyncio.to_thread(keep_reserve, context.data)
 
     async def interrupt_all(self) -> None:
         """Interrupts every tool that an operation of this process waits for, until all are gone.

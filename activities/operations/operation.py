@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from activities import spans
 from activities.customer import telling
+from activities.disk import of_store
 from activities.operations.keeping import KeptLease
 from activities.operations.locks import hold
 from activities.operations.memory import MemoryLimiter
@@ -19,7 +20,7 @@ from activities.operations.starting import start_supervisor, why_not_started, wr
 from activities.operations.status import ToolEnd, has_begun
 from activities.operations.steady_clock import steady
 from activities.operations.subject import CurrentRun, Subject
-from contracts.errors import Cancelled, Draining, LockHeld, PolicyDenied, ToolLost, Unreachable
+from contracts.errors import Cancelled, Draining, LockHeld, PolicyDenied, ToolLost
 from store.files import make_folders
 from store.interface import Conflict, StoreUnavailable, check_key
 from store.journal import Entry, Journal, Outcome
@@ -293,4 +294,4 @@ async def in_store(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) 
     try:
         return await asyncio.to_thread(function, *args, **kwargs)
     except (StoreUnavailable, Conflict) as error:
-        raise Unreachable(str(error)) from error
+        raise of_store(error) from error

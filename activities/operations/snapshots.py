@@ -38,7 +38,9 @@ def _keep(file: Path, kept: Path) -> None:
         with contextlib.suppress(OSError, ValueError):
             content = file.read_bytes()
             if content != last and isinstance(json.loads(content), dict):
-                replace_private(kept, content, incoming=kept.with_name(f".{kept.name}"))
+                replace_private(
+                    kept, content, incoming=kept.with_name(f".{kept.name}"), may_take_reserve=True
+                )
                 last = content
 
 

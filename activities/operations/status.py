@@ -104,7 +104,9 @@ class Status:
     def save(self, folder: Path) -> None:
         """Writes it down to the disk; raises OSError."""
         data = json.dumps(asdict(self), indent=1).encode()
-        replace_private(folder / STATUS_FILE, data, incoming=folder / f".{STATUS_FILE}")
+        replace_private(
+            folder / STATUS_FILE, data, incoming=folder / f".{STATUS_FILE}", may_take_reserve=True
+        )
 
     @classmethod
     def load(cls, folder: Path) -> "Status | None":
@@ -192,7 +194,11 @@ def _take_kept_exit(status: Status, folder: Path) -> None:
     file = folder / f"{EXIT_FILE}.{command.name}" if command else None
     if command is None or file is None or not file.exists():
         return
-    code = int(file.read_text())
+    text = file.read_text().strip()
+    if not text.isdigit():
+        # Torn by a power cut: nobody saw the end.
+        return
+    code = int(text)
     command.state, command.exit = "ended", 128 - code if code > 128 else code
     if code != 0:
         status.failed = command.name

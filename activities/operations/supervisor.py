@@ -48,6 +48,11 @@ _NOT_FOUND: Final = 127
 
 _LONGEST_WAIT: Final = 24 * 3600.0
 
+_ROOM_SECONDS: Final = 6 * 3600.0
+"""How long the supervisor of a tool that has ended waits for room to write that down."""
+
+_TRY_AGAIN_SECONDS: Final = 1.0
+
 _OPEN_AFTER_SECONDS: Final = 5.0
 """When the store is opened, and the lease first renewed. A remote store's library takes more memory
 than all the rest, and many tools are done by then; those that are not must not depend for long on
@@ -296,23 +301,29 @@ class Supervisor:
         return self._spec.lease.next_renewal(self._lease_lasts_until - steady())
 
     def _finish(self) -> None:
-        self._ended.set()
         for child in self._children:
             child.wait()
         self._log.end(is_over=True)
         self._status.outcome = self._reason or outcome_of_exits(self._status)
-        self._save()
+        until = time.monotonic() + _ROOM_SECONDS
+        # How it ended is known nowhere else, and a script cannot be repeated.
+        while not self._save() and time.monotonic() < until:
+            time.sleep(_TRY_AGAIN_SECONDS)
+        self._ended.set()
 
     def _explain(self, message: str) -> None:
         self._status.message = message
         self._save()
 
-    def _save(self) -> None:
-        """Writes the status; a full disk must not make an orphan of the tool."""
+    def _save(self) -> bool:
+        """Writes the status; a full disk must not make an orphan of the tool. Says whether it is
+        written."""
         try:
             self._status.save(self._spec.folder)
         except OSError as error:
             _report(f"status.json cannot be written: {error}")
+            return False
+        return True
 
 
 def _leases(spec: Spec) -> Leases:

@@ -13,6 +13,7 @@ from activities.operations.spec import SNAPSHOT_FILE
 from activities.terraform import commands
 from activities.terraform.applying import apply_to_the_end, note_unsaved
 from activities.terraform.bound import require_release
+from activities.terraform.outputs import read_whole
 from activities.terraform.plan_store import (
     PlanFiles,
     PlanRecord,
@@ -168,7 +169,7 @@ async def _settle(job: Job, applied: ToolEnd | None) -> tuple[int, Outputs]:
     await job.require_whole_state()
     await job.keep_state()
     file = applied.folder / commands.OUTPUTS
-    printed = await asyncio.to_thread(file.read_bytes)
+    printed = await asyncio.to_thread(read_whole, file)
     recorded = await record_done(job.workplace, job.input, job.space, job.secrets, printed)
     await job.keep_secrets()
     # It holds secrets in clear, and the store has them now.

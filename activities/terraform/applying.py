@@ -24,17 +24,13 @@ from activities.terraform.planning import (
 )
 from activities.terraform.record import record_applying
 from activities.terraform.remainder import beyond_approval, dropped_replaces
-from activities.terraform.state_file import left_unsaved, read_state, rescue_printed
+from activities.terraform.state_file import UNSAVED, left_unsaved, read_state, rescue_printed
 from apps.parts import part_shown
 from contracts.errors import EngineFailed, ExclaveError, StalePlan, Unreachable
 
 _MOST_RUNS = 30
 """Runs of tools in one operation, recoveries included: a Terraform that is killed each time (out
 of memory, say) must become a failure that a person sees."""
-
-_UNSAVED = "state-unsaved"
-"""In the folder of an apply's run: it could not write its state, which is kept and put in its place
-by the next attempt. So its failure says nothing final."""
 
 _ENDED_BY_ITSELF = frozenset({"exited", "timed_out"})
 
@@ -83,7 +79,7 @@ async def _is_final(job: Job, end: ToolEnd) -> bool:
         commands.failed_unseen, end
     )
     is_apply = end.label == APPLYING and by_itself
-    return is_apply and not (end.folder / _UNSAVED).exists() and not await job.may_pass(end)
+    return is_apply and not (end.folder / UNSAVED).exists() and not await job.may_pass(end)
 
 
 def _require_runs_left(job: Job, end: ToolEnd | None) -> None:
@@ -107,8 +103,8 @@ def note_unsaved(folder: Path, end: ToolEnd | None) -> bool:
     if end is None or end.label != APPLYING:
         return False
     if left_unsaved(folder, end.folder):
-        (end.folder / _UNSAVED).touch()
-    return (end.folder / _UNSAVED).exists()
+        (end.folder / UNSAVED).touch()
+    return (end.folder / UNSAVED).exists()
 
 
 def _require_fresh(approved: SavedPlan, job: Job) -> None:

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
+from activities.disk import disk_full
 from activities.masking import Mask
 from contracts.deploys import Outputs
 from contracts.errors import EngineFailed
@@ -13,6 +15,21 @@ LARGEST_SENT_BYTES = 32 * 1024
 holds the outputs of many steps."""
 
 _LARGEST_NAMES_BYTES = 4 * 1024
+
+
+def read_whole(file: Path) -> bytes:
+    """What Terraform printed as JSON into a file, which goes where it is torn; blocks.
+
+    Raises:
+        DiskFull: it is torn or empty. Terraform does not notice that its output has no room.
+    """
+    printed = file.read_bytes()
+    try:
+        json.loads(printed)
+    except ValueError:
+        file.unlink()
+        raise disk_full(file.parent, f"what Terraform prints into {file.name}") from None
+    return printed
 
 
 def read_outputs(printed: bytes) -> dict[str, Output]:

@@ -1,22 +1,28 @@
 """Planning: `init`, `plan` to a file, `show`; used by the plan and by recovery after a crash."""
 
 import asyncio
+import errno
 import logging
+import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from activities.disk import disk_full
 from activities.kept_secrets import keep_secrets
 from activities.masking import Mask
 from activities.once import Say
 from activities.operations.operation import Operation, ToolEnd, ToolRun
 from activities.operations.spec import SNAPSHOT_FILE
 from activities.operations.status import end_of
-from activities.releases.unpacked import ERRORED_STATE
+from activities.releases.unpacked import ERRORED_STATE, marker_of
 from activities.terraform import commands
 from activities.terraform.backend import backend_secrets, drop_torn_record
 from activities.terraform.changes import Changes, read_changes
 from activities.terraform.locking import StateLocks
+from activities.terraform.outputs import read_whole
+from activities.terraform.provider_cache import in_turn, noted_another_provider, provider_cache
 from activities.terraform.secrets import KnownSecrets
 from activities.terraform.state_file import StateFile, rescue_printed, unreadable
 from activities.terraform.store_faults import lost_the_lock, may_pass
@@ -38,6 +44,9 @@ PLANNING = "plan"
 """The label of a run that plans."""
 
 _log = logging.getLogger(__name__)
+
+_NO_ROOM = os.strerror(errno.ENOSPC).lower()
+"""As Go says it."""
 
 _LINES = 40
 """What Terraform says of its lock is long, and begins with why."""
@@ -91,7 +100,11 @@ class Job:
                 "again, and does what is left then; the lock that it may have left is removed. "
                 f"Its last lines:\n{end.last_lines(_LINES, mask=mask.text)}"
             )
-        return commands.why_it_ended(end, part_shown(self.input.component), mask)
+        why = commands.why_it_ended(end, part_shown(self.input.component), mask)
+        if end.label in {INITIALISING, PLANNING} and _NO_ROOM in why.message:
+            # It has changed nothing, and goes well once there is room.
+            return await asyncio.to_thread(disk_full, self.space.folder, why.message)
+        return why
 
     async def keep_secrets(self) -> Mask:
         """Keep what is known to be secret by now, for whoever reads what the tools printed."""
@@ -248,14 +261,11 @@ async def plan_now(job: Job, replace: Sequence[str] = ()) -> Planned:
     # Before anything is started: an attempt that only waits starts nothing.
     await job.state_is_free()
     await initialise(job)
-    planning = commands.plan(
-        job.tool,
-        job.plan_file,
-        teardown=job.teardown,
-        variable_files=job.space.variable_files,
-        replace=replace,
-    )
-    end = await run_unlocked(job, PLANNING, commands.tool_run(planning, job.space))
+    end = await _run_plan(job, replace)
+    if not end.succeeded() and await asyncio.to_thread(noted_another_provider, end):
+        await start_afresh(job)
+        await initialise(job)
+        end = await _run_plan(job, replace)
     if not end.succeeded():
         raise await job.why_it_ended(end)
     shown = await asyncio.to_thread(_take, end.folder / commands.SHOWN)
@@ -263,6 +273,17 @@ async def plan_now(job: Job, replace: Sequence[str] = ()) -> Planned:
     job.secrets.learn_plan(changes)
     await job.keep_secrets()
     return Planned(shown, changes)
+
+
+async def _run_plan(job: Job, replace: Sequence[str]) -> ToolEnd:
+    planning = commands.plan(
+        job.tool,
+        job.plan_file,
+        teardown=job.teardown,
+        variable_files=job.space.variable_files,
+        replace=replace,
+    )
+    return await run_unlocked(job, PLANNING, commands.tool_run(planning, job.space))
 
 
 async def run_unlocked(job: Job, label: str, run: ToolRun) -> ToolEnd:
@@ -294,15 +315,40 @@ async def initialise(job: Job) -> None:
     await job.require_whole_state()
     await asyncio.to_thread(drop_torn_record, job.space.folder)
     job.say(f"{job.tool.name} init")
-    run = commands.tool_run([commands.initialise(job.tool)], job.space)
-    end = await job.operation.run(INITIALISING, run)
+    end = await _run_init(job)
+    if not end.succeeded() and await asyncio.to_thread(noted_another_provider, end):
+        await start_afresh(job)
+        end = await _run_init(job)
     if not end.succeeded():
         raise await job.why_it_ended(end)
     await asyncio.to_thread(job.space.initialised_for, job.plan_key)
 
 
+async def _run_init(job: Job) -> ToolEnd:
+    cache = await asyncio.to_thread(provider_cache, job.space.environment)
+    command = in_turn(commands.initialise(job.tool), cache)
+    return await job.operation.run(INITIALISING, commands.tool_run([command], job.space))
+
+
+async def start_afresh(job: Job) -> None:
+    """Make the working folder anew, with the lock file that the module itself has, if it has one.
+
+    An init that took half a provider for whole (another wrote it just then) noted the half's hash,
+    which no provider has.
+    """
+
+    def make() -> None:
+        shutil.rmtree(job.space.folder / ".terraform" / "providers", ignore_errors=True)
+        job.space.lock_file.unlink(missing_ok=True)
+        marker_of(job.space.root).unlink(missing_ok=True)
+        prepare(job.workplace, job.input)
+
+    job.say("makes its folder anew: a provider is not the one whose hash was noted")
+    await asyncio.to_thread(make)
+
+
 def _take(path: Path) -> bytes:
     """Read a file that holds secrets, and leave none behind: an attempt after this plans anew."""
-    content = path.read_bytes()
+    content = read_whole(path)
     path.unlink()
     return content

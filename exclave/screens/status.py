@@ -34,6 +34,9 @@ def show_overview(lines: Lines, found: Overview) -> None:
         lines(_aligned(painted, widths, texts))
         for run in row.runs[1:]:
             lines(" " * (sum(widths[:-1]) + 2 * (len(widths) - 1)) + _run(run))
+        for run in row.runs:
+            if run.disk_is_full:
+                lines(lines.paint(f"  disk full: {_first_line(run.trouble)}", "red"))
         if row.failure:
             lines(lines.paint(f"  failed: {_first_line(row.failure)}", "red"))
     if found.total > len(found.rows):
@@ -101,6 +104,9 @@ def _facts(lines: Lines, found: Close) -> Iterator[tuple[str, str]]:
     yield "inputs", f"revision {status.inputs.revision}"
     for run in found.runs:
         yield "now", _run(run)
+        if run.trouble:
+            what = "disk full" if run.disk_is_full else "again"
+            yield "", lines.paint(f"{what}: {_first_line(run.trouble)}", "yellow")
 
 
 def _policy(found: Close) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ from activities.masking import Mask
 from contracts.deploys import ScopeInput
 from contracts.errors import (
     Bug,
+    DiskFull,
     EngineFailed,
     LockHeld,
     NotUnderstood,
@@ -143,10 +144,21 @@ async def test_a_store_that_others_change_all_the_time_is_tried_again() -> None:
         await execute(Nothing(), does=lost)
 
 
+async def test_a_full_disk_is_named_and_tried_again() -> None:
+    def raises() -> None:
+        raise OSError(errno.ENOSPC, SECRET, "/data/work/net")
+
+    with pytest.raises(DiskFull) as caught:
+        await execute(Nothing(), does=raises)
+    assert not caught.value.non_retryable
+    for words in ("The disk / of", " free)", "/data/work/net could not be written", "Free space"):
+        assert words in caught.value.message
+    assert SECRET not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("error", "says"),
     [
-        (OSError(errno.ENOSPC, SECRET, "/data/work/net"), "/data/work/net: No space left"),
         (PermissionError(errno.EACCES, SECRET, "/data/x"), "/data/x: Permission denied"),
         (OSError(errno.EMFILE, SECRET), "test_boundary.py:"),
         (OSError(SECRET), "OSError"),

@@ -10,8 +10,10 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.deploy.activities import DeployActivities
 from activities.operations.opening import Operations
+from activities.operations.spec import OUTPUT_FILE
 from activities.releases.reader import ReleaseReader
 from activities.retention import KEPT_RUNS, drop_old_runs
+from activities.terraform.state_file import UNSAVED
 from activities.workplace import Workplace
 from contracts.deploys import FinishInput
 from contracts.messages import Turn
@@ -96,6 +98,21 @@ def test_what_another_attempt_may_look_for_is_kept_for_a_week(site: Site) -> Non
     for left in (site.planned(), site.here()):
         assert len(left) == KEPT_RUNS + 1
         assert "cancelled-lately" in left
+
+
+def test_a_state_that_is_nowhere_else_is_kept(site: Site) -> None:
+    for number in range(KEPT_RUNS):
+        site.run(f"new-{number}", NOW - number)
+    state = '{\n  "version": 4,\n  "terraform_version": "1.11.4",\n  "torn'
+    for name in ("torn", "taken", "none"):
+        site.run(name, NOW - WEEK)
+        apply = site.runs / name / "net" / "apply" / "1" / "1-apply"
+        apply.mkdir(parents=True)
+        (apply / UNSAVED).touch()
+        (apply / OUTPUT_FILE).write_text("begins\n" + (state if name != "none" else ""))
+    (site.runs / "taken" / "net" / "apply" / "1" / "1-apply" / "state-rescued").touch()
+    drop_old_runs(site.store, site.runs, NOW)
+    assert site.here() == {f"new-{number}" for number in range(KEPT_RUNS)} | {"torn"}
 
 
 def test_a_new_install_has_nothing_to_drop(site: Site) -> None:

@@ -13,6 +13,7 @@ RETRYABLE = {
     "PayloadRefused": False, "Bug": False,
     "KeyMissing": True,
     "LockHeld": True, "Unreachable": True, "ToolLost": True, "Draining": True,
+    "DiskFull": True,
 }  # fmt: skip
 """What versions in the field record and match: names are never removed nor changed."""
 

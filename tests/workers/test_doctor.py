@@ -23,6 +23,7 @@ from tests.gateway.authority import Authority
 from tests.gateway.gateway_parts import Credentials, Site
 from tests.http_proxy import ConnectProxy, both_ways, connect_proxy, listening
 from tests.s3_server import S3Server
+from tests.small_disk import fill, small_disk
 from tests.tls_certificates import NAME, make_certificate
 from wire.enrolment_token import TokenId
 from wire.trust import VARIABLES
@@ -121,7 +122,7 @@ async def test_nothing_is_in_the_way(tmp_path: Path) -> None:
         machine = Machine(tmp_path, f"https://127.0.0.1:{port}", ca)
         token = machine.give_token()
         found = await machine.examined()
-    assert marks(found) == [*ALL_WELL, "credential ok", "use ok", "terraform ok"], found
+    assert marks(found) == [*ALL_WELL, "credential ok", "use ok", "terraform ok", "disk ok"], found
     assert token.partition(".")[2] not in repr(found)
     assert not (tmp_path / "data" / "identity").exists(), "no keys are made by looking"
 
@@ -289,3 +290,17 @@ def test_the_command(tmp_path: Path) -> None:
     told = json.loads(done.output)
     assert (done.exit_code, told["ok"], told["install"]) == (1, False, "acme")
     assert [one["check"] for one in told["checks"] if not one["ok"]] == ["connect", "credential"]
+
+
+@pytest.mark.process
+async def test_a_full_disk_is_told(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 16) as disk:
+        machine = Machine(disk, "https://127.0.0.1:1")
+        before = {one.check: one for one in await machine.examined()}
+        assert before["disk"].ok
+        assert f"{disk / 'data'} is on a disk with 1" in before["disk"].said
+        fill(disk)
+        after = {one.check: one for one in await machine.examined()}
+    assert not after["disk"].ok
+    assert "0 bytes of 16.0 MiB free: it is full" in after["disk"].said
+    assert "Free space there" in after["disk"].what_to_do

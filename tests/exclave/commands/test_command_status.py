@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from contracts.errors import EngineFailed
+from contracts.errors import DiskFull, EngineFailed, Unreachable
 from tests.exclave.commands.typing_person import Person, Typed
 from tests.workflows.workflow_site import (
     NO_CHANGES,
@@ -91,3 +91,32 @@ async def test_whom_the_gateway_turns_away(person: Person, site: Site) -> None:
         assert row.split()[4] == state
         typed = await person.types("status", site.install)
         assert f"worker    {state}" in typed.out
+
+
+async def test_a_full_disk_is_named(person: Person, site: Site) -> None:
+    full = DiskFull("The disk / of the worker's machine vm-1 is full (0 bytes of 2.0 GiB free)")
+    site.worker.answers["plan net"] = [full]
+    run = await site.deploy()
+    typed = await shows(person, f"disk full: {full.message}")
+    assert run.id in typed.out
+    typed = await person.types("status", site.install)
+    assert f"disk full: {full.message}" in typed.out
+    typed = await person.types("status", site.install, "--output", "json")
+    [told] = [one for one in typed.document["runs"] if one["workflow_id"] == run.id]
+    assert (told["disk_is_full"], told["trouble"]) == (True, full.message)
+    site.worker.answers["plan net"] = [NO_CHANGES]
+    assert await outcomes(run) == {"net": "unchanged"}
+
+
+async def test_what_is_tried_again_says_why(person: Person, site: Site) -> None:
+    site.worker.answers["plan net"] = [Unreachable("no answer from nowhere")]
+    run = await site.deploy()
+
+    async def told() -> bool:
+        typed = await person.types("status", site.install)
+        return "again: no answer from nowhere" in typed.out
+
+    async with asyncio.timeout(60):
+        await until(told)
+    site.worker.answers["plan net"] = [NO_CHANGES]
+    assert await outcomes(run) == {"net": "unchanged"}

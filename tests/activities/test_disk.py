@@ -1,0 +1,72 @@
+"""A full disk: who is told of it, what is kept for what must not be lost, and nothing is torn."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from activities.operations.operation import Command, ToolRun, in_store
+from contracts.errors import DiskFull
+from store.folder import FolderStore
+from store.interface import ANY
+from store.reserve import RESERVE, has_room, keep_reserve
+from tests.activities.operations.operation_site import Site
+from tests.small_disk import fill, small_disk
+
+pytestmark = pytest.mark.process
+
+LARGE = b"x" * 200_000
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "disk", 16) as place:
+        yield place
+
+
+async def test_it_is_told_with_the_disk_and_its_room_and_nothing_is_torn(disk: Path) -> None:
+    store = FolderStore(disk / "store")
+    store.put("components/net", LARGE, if_match=ANY)
+    fill(disk)
+    with pytest.raises(DiskFull) as caught:
+        await in_store(store.put, "components/net", LARGE + b"y", if_match=ANY)
+    assert f"The disk {disk} of the worker's machine" in caught.value.message
+    assert "of 16.0 MiB free" in caught.value.message
+    assert caught.value.retryable
+    found = store.get("components/net")
+    assert found is not None and found.data == LARGE
+
+
+def test_the_reserve_is_given_up_for_what_must_not_be_lost_and_made_again(disk: Path) -> None:
+    store = FolderStore(disk / "store")
+    assert keep_reserve(disk)
+    assert (disk / RESERVE).stat().st_blocks * 512 >= 16 * 1024 * 1024 // 32
+    filler = fill(disk)
+    assert not has_room(disk)
+    with pytest.raises(Exception, match="No space left"):
+        store.put("plans/run/net/plan/1/changes.json", LARGE, if_match=ANY)
+    assert (disk / RESERVE).exists(), "not for what can be made again"
+    store.put("terraform/net/terraform.tfstate", LARGE, if_match=ANY)
+    assert not (disk / RESERVE).exists()
+    assert not keep_reserve(disk), "there is no room for one"
+    filler.unlink()
+    assert keep_reserve(disk)
+
+
+async def test_how_a_tool_ended_on_a_full_disk_is_known(disk: Path) -> None:
+    """A script cannot be repeated: by the reserve, and without it as soon as there is room."""
+    site = Site(disk)
+    script = f"head -c 64m /dev/zero > {disk}/filler; exit 7"
+    run = ToolRun(
+        [Command("step", ["/bin/sh", "-c", script], keeps_exit=True)],
+        disk,
+        {"PATH": os.environ["PATH"]},
+        120,
+    )
+    keep_reserve(site.data)
+    async with site.operations().open("run/net/step", "net", lambda words: None) as operation:
+        end = await operation.run("step", run)
+        assert (end.outcome, end.exits) == ("exited", {"step": 7})
+        (disk / "filler").unlink()
+    assert (site.data / RESERVE).exists(), "it is there again"
