@@ -1,10 +1,14 @@
 """Files and folders for their owner alone, written so that a crash leaves the old or the new."""
 
 import contextlib
+import errno
 import os
 from pathlib import Path
+from typing import Final
 
 from store.reserve import give_up_reserve, is_full
+
+_SECTOR_BYTES: Final = 512
 
 
 def make_folders(folder: Path) -> None:
@@ -66,6 +70,24 @@ def replace_private(
         write_private(incoming, data)
     incoming.replace(path)
     sync_folder(path.parent)
+
+
+def overwrite(path: Path, data: bytes) -> bytes:
+    """Writes over a small file of JSON in its place, without room; returns what it holds then.
+
+    What is shorter than before is filled up with spaces. Less than a disk writes at once, so that a
+    crash leaves the old or the new.
+
+    Raises:
+        OSError: it is too large for that.
+    """
+    with path.open("r+b", buffering=0) as file:
+        filled = data.ljust(os.fstat(file.fileno()).st_size)
+        if len(filled) > _SECTOR_BYTES:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        file.write(filled)
+        os.fsync(file.fileno())
+    return filled
 
 
 def sync_folder(folder: Path) -> None:

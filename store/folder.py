@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from store.files import make_folders, open_private, replace_private, sync_folder
+from store.files import make_folders, open_private, overwrite, replace_private, sync_folder
 from store.interface import (
     ABSENT,
     ANY,
@@ -32,8 +32,12 @@ from store.reserve import is_full
 _LOCK: Final = ".lock"
 _INCOMING: Final = ".incoming"
 
-_WITHOUT_RESERVE: Final = "plans/"
-"""What is large, and can be made again."""
+_WITHOUT_ROOM: Final = "leases/"
+"""Where the newest is written over the one before if there is no room: a tool must not be stopped,
+and a script's work be lost, because its lease cannot be renewed on a full disk."""
+
+_WITHOUT_RESERVE: Final = ("plans/", "_check/")
+"""What can be made again."""
 
 
 class FolderStore:
@@ -53,12 +57,17 @@ class FolderStore:
         with _explained(key, self.root), self._locked():
             self._check(key, path, if_match)
             make_folders(path.parent)
-            replace_private(
-                path,
-                data,
-                incoming=self.root / _INCOMING,
-                may_take_reserve=not key.startswith(_WITHOUT_RESERVE),
-            )
+            try:
+                replace_private(
+                    path,
+                    data,
+                    incoming=self.root / _INCOMING,
+                    may_take_reserve=not key.startswith(_WITHOUT_RESERVE),
+                )
+            except OSError as error:
+                if not (is_full(error) and key.startswith(_WITHOUT_ROOM) and path.exists()):
+                    raise
+                data = overwrite(path, data)
         return _etag(data)
 
     def list(self, prefix: str) -> list[str]:

@@ -24,6 +24,11 @@ async def usable(store: Store) -> None:
         try:
             await asyncio.get_running_loop().run_in_executor(threads, check_store, store)
         except StoreUnavailable as error:
+            if error.full_disk is not None:
+                # What needs no room can be done, and what does says so where people look.
+                _log.warning("Work that needs room waits: %s.", error)
+                threads.shutdown(wait=False)
+                return
             _log.warning("No work is taken: %s. Trying again in %.0f s.", error, pause)
         else:
             threads.shutdown(wait=False)

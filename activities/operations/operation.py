@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from activities import spans
 from activities.customer import telling
-from activities.disk import of_store
+from activities.disk import disk_full, of_store
 from activities.operations.keeping import KeptLease
 from activities.operations.locks import hold
 from activities.operations.memory import MemoryLimiter
@@ -25,6 +25,7 @@ from store.files import make_folders
 from store.interface import Conflict, StoreUnavailable, check_key
 from store.journal import Entry, Journal, Outcome
 from store.leases import Leases, LeaseTaken, Machine
+from store.reserve import has_room
 
 __all__ = [
     "Command",
@@ -188,6 +189,8 @@ class Operation:
                 end = await self._follow(folder)
                 span.ended(end)
         if end is None:
+            if not await asyncio.to_thread(has_room, folder):
+                raise await asyncio.to_thread(disk_full, folder, f"how {label} begins")
             raise ToolLost(
                 f"The supervisor of {label} ended before it started the tool, so nothing was done: "
                 f"{why_not_started(folder)}"

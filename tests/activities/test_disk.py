@@ -9,7 +9,7 @@ import pytest
 from activities.operations.operation import Command, ToolRun, in_store
 from contracts.errors import DiskFull
 from store.folder import FolderStore
-from store.interface import ANY
+from store.interface import ANY, StoreUnavailable
 from store.reserve import RESERVE, has_room, keep_reserve
 from tests.activities.operations.operation_site import Site
 from tests.small_disk import fill, small_disk
@@ -70,3 +70,31 @@ async def test_how_a_tool_ended_on_a_full_disk_is_known(disk: Path) -> None:
         assert (end.outcome, end.exits) == ("exited", {"step": 7})
         (disk / "filler").unlink()
     assert (site.data / RESERVE).exists(), "it is there again"
+
+
+async def test_the_lease_of_a_tool_is_renewed_on_a_full_disk(disk: Path) -> None:
+    """Or the tool would be stopped, and the work of a script be lost."""
+    site = Site(disk)
+    leases = site.leases(site.machine)
+    leases.acquire("net", "run/net/step")
+    fill(disk)
+    assert not (disk / RESERVE).exists()
+    before = leases.renew("net").expires_at
+    for _ in range(3):
+        renewed = leases.renew("net")
+        assert renewed.expires_at >= before
+        before = renewed.expires_at
+    assert leases.is_own(leases.acquire("net", "run/net/step"))
+    with pytest.raises(StoreUnavailable):
+        site.store.put("components/net", b"{}" * 4096, if_match=ANY)
+
+
+async def test_a_tool_that_cannot_be_started_on_a_full_disk_says_so(disk: Path) -> None:
+    site = Site(disk)
+    run = ToolRun([Command("tool", ["/bin/true"])], disk, {"PATH": os.environ["PATH"]}, 60)
+    async with site.operations().open("run/net/plan", "net", lambda words: None) as operation:
+        filler = fill(disk)
+        with pytest.raises(DiskFull, match="Free space there"):
+            await operation.run("plan", run)
+        filler.unlink()
+        assert (await operation.run("plan", run)).succeeded()

@@ -1,5 +1,6 @@
 """A worker waits for its store before it takes work, and says what it waits for."""
 
+import asyncio
 import os
 import signal
 import socket
@@ -11,8 +12,12 @@ from pathlib import Path
 import pytest
 
 from stacks.enrolment import Enrolment
+from store.checking import check_store
+from store.folder import FolderStore
 from tests.s3_faults import Way, refused, way_to
 from tests.s3_server import S3Server
+from tests.small_disk import fill, small_disk
+from workers.store_check import usable
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -108,3 +113,16 @@ def test_a_folder_that_cannot_be_used_is_waited_for(tmp_path: Path) -> None:
     (tmp_path / "data" / "store").unlink()
     worker.says("Waiting for the control plane")
     assert worker.leave() == 0
+
+
+async def test_a_full_disk_is_no_reason_to_take_no_work(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It would pass for a worker that is away: what needs room says so in the status."""
+    with small_disk(tmp_path / "disk") as disk:
+        store = FolderStore(disk / "store")
+        check_store(store)
+        fill(disk)
+        async with asyncio.timeout(30):
+            await usable(store)
+    assert "Work that needs room waits" in caplog.text

@@ -1,15 +1,19 @@
 """The log of a tool that prints without end: its beginning and end, at their positions."""
 
+import asyncio
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from activities.operations.locks import wait_free
 from activities.operations.log_bound import LogKeeper, has_holes
 from activities.operations.log_file import hole_in
 from activities.operations.operation import Command, ToolRun
 from activities.operations.spec import OUTPUT_FILE
+from activities.operations.status import Status
 from tests.activities.operations.operation_site import Site
 from tests.small_disk import fill, small_disk
 
@@ -84,3 +88,30 @@ def test_a_printed_state_is_kept_whole(disk: Path) -> None:
     assert hole is not None
     assert hole.end <= 7_000_000
     assert (folder / OUTPUT_FILE).read_bytes().endswith(state)
+
+
+async def test_without_its_supervisor_a_tool_does_not_fill_the_disk_either(disk: Path) -> None:
+    """Who waits for it then keeps its log bounded, too."""
+    site, go_on = Site(disk), disk / "go-on"
+    os.mkfifo(go_on)
+    script = f"echo begun; read word < {go_on}; yes some words | head -c {MANY}; echo; echo end"
+    run = ToolRun(
+        [Command("prints", ["/bin/sh", "-c", script])], disk, {"PATH": os.environ["PATH"]}, 300
+    )
+    async with site.operations().open("run/net/print", "net", lambda words: None) as operation:
+        running = asyncio.create_task(operation.run("prints", run))
+        async with asyncio.timeout(60):
+            while not any(b"begun" in log.read_bytes() for log in disk.rglob(OUTPUT_FILE)):
+                await asyncio.sleep(0.02)
+        [log] = disk.rglob(OUTPUT_FILE)
+        status = Status.load(log.parent)
+        assert status is not None and status.supervisor is not None
+        os.kill(status.supervisor.pid, signal.SIGKILL)
+        await wait_free(site.locks / "supervisor.lock")
+        opened = go_on.open("w")
+        opened.write("on\n")
+        opened.close()
+        end = await running
+    assert end.last_lines(1).endswith("end")
+    assert log.stat().st_size > MANY
+    assert log.stat().st_blocks * 512 < 48 * 1024 * 1024
