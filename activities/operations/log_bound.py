@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Final
 
 from activities.operations.log_file import hole_of, state_begins
-from activities.operations.snapshots import changes
 from activities.operations.spec import OUTPUT_FILE
 from store.files import open_private
 
@@ -37,10 +36,12 @@ _LEAST_ROOM_BYTES: Final = 64 * 1024
 _ALIGNMENT: Final = 64 * 1024
 """Holes are made of whole blocks of the file system."""
 
-_PAUSE_SECONDS: Final = 0.002
+_PAUSE_SECONDS: Final = 0.01
 """A tool that prints without pause writes some megabytes in that time."""
 
-_LOOK_AGAIN_SECONDS: Final = 0.05
+_QUIET_PAUSE_SECONDS: Final = 0.05
+"""After a second in which it has printed nothing."""
+
 _CHUNK_BYTES: Final = 1024 * 1024
 _OVERLAP_BYTES: Final = 128
 """More than the beginning of a state that is looked for."""
@@ -72,12 +73,12 @@ class LogKeeper:
         self._keep_room()
 
     def start(self, report: Callable[[str], None]) -> None:
-        """Keeps the log bounded from now on, in a thread, whenever the tool has written to it."""
-        threading.Thread(target=self._run, args=(report,), name="log", daemon=True).start()
+        """Keeps the log bounded from now on, in a thread, until `end`.
 
-    def watch(self) -> None:
-        """As `start`, for a log whose tool is waited for by somebody else: until `end`."""
-        threading.Thread(target=self._look, name="log", daemon=True).start()
+        Args:
+            report: Told if that cannot be.
+        """
+        threading.Thread(target=self._run, args=(report,), name="log", daemon=True).start()
 
     def end(self, *, is_over: bool) -> None:
         """Leaves the log as it is.
@@ -116,21 +117,18 @@ class LogKeeper:
         return True
 
     def _run(self, report: Callable[[str], None]) -> None:
+        # Not told by the system of each change: it has few such watches for a user, and those of
+        # states must be had.
+        seen, quiet = 0, 0.0
         try:
-            for _ in changes(self._folder):
+            while not self._ended.wait(_PAUSE_SECONDS if quiet < 1.0 else _QUIET_PAUSE_SECONDS):
                 while self.bound():
                     pass
-                if self._ended.wait(_PAUSE_SECONDS):
-                    return
+                size = (self._folder / OUTPUT_FILE).stat().st_size
+                quiet = quiet + _PAUSE_SECONDS if size == seen else 0.0
+                seen = size
         except OSError as error:
-            if not self._ended.is_set():
-                report(f"{OUTPUT_FILE} is not kept from filling the disk: {error}")
-
-    def _look(self) -> None:
-        with contextlib.suppress(OSError):
-            while not self._ended.wait(_LOOK_AGAIN_SECONDS):
-                while self.bound():
-                    pass
+            report(f"{OUTPUT_FILE} is not kept from filling the disk: {error}")
 
     def _keep_room(self) -> None:
         if not self._room or sys.platform != "linux":

@@ -34,7 +34,7 @@ def keep_snapshots(file: Path, kept: Path) -> None:
 def _keep(file: Path, kept: Path) -> None:
     last = b""
     # The folder is watched: the file may not be there yet.
-    for _ in changes(file.parent):
+    for _ in _changes(file.parent):
         with contextlib.suppress(OSError, ValueError):
             content = file.read_bytes()
             if content != last and isinstance(json.loads(content), dict):
@@ -44,20 +44,26 @@ def _keep(file: Path, kept: Path) -> None:
                 last = content
 
 
-def changes(folder: Path) -> Iterator[None]:
-    """At once, and whenever something in the folder may have changed; blocks in between."""
-    if sys.platform != "linux":
-        while True:
-            yield
+def _changes(folder: Path) -> Iterator[None]:
+    watch = _watch(folder)
+    while True:
+        yield
+        if watch is None:
             time.sleep(_LOOK_AGAIN_SECONDS)
+        else:
+            os.read(watch, 64 * 1024)
+
+
+def _watch(folder: Path) -> int | None:
+    """What tells of changes in the folder; None where the system does not, or to so many."""
+    if sys.platform != "linux":
+        return None
     import ctypes  # noqa: PLC0415 - most supervisors have no use for it
 
     libc = ctypes.CDLL(None, use_errno=True)
     # Not for the tool to inherit.
-    watch = libc.inotify_init1(os.O_CLOEXEC)
+    watch = int(libc.inotify_init1(os.O_CLOEXEC))
     events = _IN_MODIFY | _IN_CLOSE_WRITE | _IN_MOVED_TO
     if watch < 0 or libc.inotify_add_watch(watch, os.fsencode(folder), events) < 0:
-        raise OSError(ctypes.get_errno(), f"{folder} cannot be watched")
-    while True:
-        yield
-        os.read(watch, 64 * 1024)
+        return None
+    return watch

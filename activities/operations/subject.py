@@ -11,6 +11,7 @@ enforces the deadline and, through its own lease keeper, stops the tool when the
 
 import asyncio
 import json
+import logging
 import signal
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from activities.operations.spec import INTERRUPT_FILE, SPEC_FILE
 from activities.operations.status import Reason, Status, ToolEnd, end_of, grace_for_leftovers
 from activities.operations.steady_clock import steady
 from store.files import replace_private, write_private
+
+_log = logging.getLogger(__name__)
 
 _LOOK_AGAIN_SECONDS: Final = 0.5
 """How often it is asked whether a tool without its supervisor has ended, and left something."""
@@ -108,7 +111,7 @@ class Subject:
 
     async def _follow_orphan(self, folder: Path, lease_lost: asyncio.Event) -> None:
         log = LogKeeper(folder)
-        log.watch()
+        log.start(_log.warning)
         try:
             await self._keep_to_limits(folder, lease_lost)
         finally:
