@@ -29,6 +29,9 @@ TokenNumber = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")
 Told = Annotated[str, StringConstraints(max_length=300)]
 """A few words of a person: who, or why."""
 
+TOKEN_KEYS = 16
+"""What is kept; of more, the oldest are forgotten."""
+
 KEYS_PER_SUBJECT = 8
 """What is kept; of more, revoked ones are forgotten first, then the oldest."""
 
@@ -138,12 +141,24 @@ class UsedToken(Message):
     """Seconds since 1970; forgotten after it, since the token is refused anyway."""
 
 
+class TokenKeys(Command):
+    """The argument of the signal `token_keys`: by what the control side's signatures are known.
+
+    Each control worker tells its own. They add up, since old and new ones run side by side while
+    a key is exchanged; whatever they pass is proven to the control side all the same.
+    """
+
+    keys: Annotated[list[PublicKey], Field(max_length=TOKEN_KEYS)]
+    """Ed25519."""
+
+
 class CarriedAccess(Message):
     """What the Access workflow carries over when it continues as new."""
 
     version: int = 0
     subjects: dict[str, SubjectAccess] = Field(default_factory=dict)
     used: dict[str, UsedToken] = Field(default_factory=dict)
+    token_keys: list[PublicKey] = Field(default_factory=list)
 
 
 class AccessInput(Command):
@@ -197,6 +212,9 @@ class AccessPage(Message):
     subjects: dict[str, SubjectAccess] = Field(default_factory=dict)
     next: str | None = None
     """Where the next page begins; None after the last."""
+    token_keys: list[PublicKey] = Field(default_factory=list)
+    """By which gateways know a token before they take it on; empty where no control worker has told
+    any yet, so that everything is left to the control side."""
 
 
 class AccessChanged(Message):

@@ -37,6 +37,7 @@ class _Known:
 
     version: int
     subjects: Mapping[str, SubjectAccess]
+    token_keys: tuple[str, ...] = ()
 
 
 class AccessWatch:
@@ -86,6 +87,11 @@ class AccessWatch:
     def access_of(self, subject: str) -> SubjectAccess | None:
         """How a worker stands; None where nothing is known of it."""
         return self._known.subjects.get(subject) if self._known else None
+
+    @property
+    def token_keys(self) -> tuple[str, ...]:
+        """The control side's public keys, as base64url; empty where it has told none."""
+        return self._known.token_keys if self._known else ()
 
     def changed(self, identity: Identity) -> "asyncio.Future[None]":
         """As `Access` says."""
@@ -188,7 +194,7 @@ class AccessWatch:
             subjects |= page.subjects
             version = page.version
             if page.next is None:
-                return _Known(version=version, subjects=subjects)
+                return _Known(version, subjects, tuple(page.token_keys))
             after = page.next
 
     def _learn(self, now: _Known) -> None:

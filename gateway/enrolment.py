@@ -1,7 +1,8 @@
 """Where a worker enrols and gets its credentials: three routes that need none.
 
-What a worker proves at its enrolment is judged on the control side alone; here it only passes
-through. What it proves for a credential is a signature by the key that was enrolled.
+What a worker proves at its enrolment is judged on the control side alone; here it passes through,
+unless it was plainly made up (`enrolment_proofs`). What it proves for a credential is a signature
+by the key that was enrolled.
 """
 
 import asyncio
@@ -31,6 +32,8 @@ from gateway.access import AccessOfOrgs, AccessWatch
 from gateway.address_limits import AddressLimits
 from gateway.app import prove
 from gateway.credentials import GatewayCredentials
+from gateway.enrolment_proofs import EnrolmentProofs, NotProven
+from gateway.limits import Buckets
 from wire.enrolment_messages import (
     ASSERTION_ALGORITHM,
     ASSERTION_AUDIENCE,
@@ -59,6 +62,11 @@ _ENROLLING = 4
 """At a time: a workflow takes ten updates at once, and there may be other gateways."""
 _ANSWER = timedelta(seconds=20)
 _REMEMBERED_ASSERTIONS = 100_000
+_LOOKS_PER_SECOND = 1.0
+_LOOKS_AT_ONCE = 20.0
+"""How often Temporal is asked for an org's access because of what somebody unknown sent; whatever
+changes is told without."""
+_ORGS = 1000
 
 
 class _Refused(Exception):
@@ -84,6 +92,8 @@ class Enrolment:
 
     def __post_init__(self) -> None:
         self._seen: OrderedDict[str, float] = OrderedDict()
+        self._proofs = EnrolmentProofs()
+        self._looks = Buckets(_LOOKS_PER_SECOND, _LOOKS_AT_ONCE, _ORGS)
         self._enrolling = asyncio.Semaphore(_ENROLLING)
 
     def routes(self) -> list[Route]:
@@ -139,6 +149,7 @@ class Enrolment:
     async def _enrol(self, request: Request) -> EnrolAnswer:
         body = await _body(request, EnrolBody)
         watch = self._watch(body.org)
+        await self._check(body, watch)
         argument = EnrolRequest(
             subject=body.subject,
             keys=body.keys,
@@ -166,6 +177,28 @@ class Enrolment:
         prove(request)
         return EnrolAnswer(time=self.clock(), **enrolled.model_dump())
 
+    async def _check(self, body: EnrolBody, watch: AccessWatch) -> None:
+        try:
+            try:
+                self._proofs.check(body, watch, self.clock())
+            except NotProven:
+                # A key, a pin or a restoration may be news of this moment.
+                if not await self._looked_again(watch):
+                    raise
+                self._proofs.check(body, watch, self.clock())
+        except NotProven as error:
+            status = {"malformed": 400, "too_often": 429}.get(error.code, 403)
+            _log.warning("%s is not enrolled (%s).", body.subject, error.code)
+            words = " ".join(one for one in (error.what_to_do, self._about_clock(body.time)) if one)
+            raise _Refused(status, error.code, error.message, words) from error
+
+    async def _looked_again(self, watch: AccessWatch) -> bool:
+        """Read who may pass once more, unless that was done too often."""
+        if not self._looks.take(watch.org):
+            return False
+        await watch.refresh()
+        return True
+
     def _watch(self, org: str) -> AccessWatch:
         watch = self.access.of(org)
         if watch is None:
@@ -192,7 +225,7 @@ class Enrolment:
         key = watch.key_of(subject, thumbprint)
         if key is None:
             # It may have been enrolled at another gateway a moment ago.
-            await watch.refresh()
+            await self._looked_again(watch)
             key = watch.key_of(subject, thumbprint)
         if key is None:
             raise _Refused(

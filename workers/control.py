@@ -1,10 +1,14 @@
 """The control worker: every workflow, and the activities that read the control plane."""
 
 import argparse
+import asyncio
+import logging
 from functools import partial
 from pathlib import Path
 
 from temporalio.client import Client
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.service import RPCError
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
@@ -16,9 +20,10 @@ from activities.installs.schedules import ScheduleActivities
 from activities.installs.stack import StackActivities, WorkerAddresses
 from activities.releases.read import ReleaseActivities
 from artifacts.registry import Registry
-from contracts.names import CONTROL_QUEUE
+from contracts.access import AccessInput, TokenKeys
+from contracts.names import CONTROL_QUEUE, access_workflow_id
 from wire.arguments import ArgumentCount
-from wire.connection import TemporalAddress
+from wire.connection import TemporalAddress, delays
 from wire.gateway_address import GatewayAddress, NoGatewayAddress
 from wire.key_settings import handed_keys
 from wire.unreadable import Readable
@@ -32,6 +37,8 @@ from workflows.deprovision import Deprovision
 from workflows.install import Install
 from workflows.provision import Provision
 from workflows.unknown import Unknown
+
+_log = logging.getLogger(__name__)
 
 _ACTIVITIES = 10_000
 """At a time: a look at a run that holds a turn takes a slot for as long as another run waits, which
@@ -102,8 +109,32 @@ def main() -> None:
             authority,
             partial(handed_keys, client.namespace, file=settings.keys),
         ),
-        Settings(keys=lambda: keys),
+        Settings(
+            keys=lambda: keys,
+            connected=partial(tell_token_keys, authority=authority) if authority else None,
+        ),
     )
+
+
+async def tell_token_keys(client: Client, authority: EnrolmentAuthority) -> None:
+    """Tell the org's Access, and so its gateways, by what they know the tokens made here."""
+    for delay in delays():
+        try:
+            await client.start_workflow(
+                "Access",
+                AccessInput(org=client.namespace),
+                id=access_workflow_id(client.namespace),
+                task_queue=CONTROL_QUEUE,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                start_signal="token_keys",
+                start_signal_args=[TokenKeys(keys=authority.token_keys)],
+                static_summary="which workers may pass the gateway",
+            )
+        except RPCError as error:
+            _log.warning("The gateways do not know the enrolment keys yet: %s", error)
+            await asyncio.sleep(delay)
+        else:
+            return
 
 
 def _authority(keys: list[Path]) -> EnrolmentAuthority | None:

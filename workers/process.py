@@ -61,6 +61,8 @@ class Settings:
     """What payloads are encrypted with, once `before` has ended; without them they are plain."""
     interrupt: Callable[[], Awaitable[None]] | None = None
     """Interrupts the tools of this process and waits for them: the second signal."""
+    connected: Callable[[Client], Awaitable[None]] | None = None
+    """Once, beside the work: what the process has to tell the control plane."""
     after: Callable[[], Awaitable[None]] = nothing
     """Once no work is left, before the process ends."""
     paused: Callable[[], bool] = lambda: False
@@ -124,6 +126,7 @@ class _Life:
         self._paused = settings.paused
         self._leave = asyncio.Event()
         self._in_vain = asyncio.Event()
+        self._telling: asyncio.Future[None] | None = None
         self._delays: Iterator[float] = delays()
         self._interrupting: asyncio.Task[None] | None = None
 
@@ -155,6 +158,8 @@ class _Life:
             if clients is None:
                 return 0
             client, patient = clients
+            if self._settings.connected is not None and self._telling is None:
+                self._telling = asyncio.ensure_future(self._settings.connected(patient))
             worker = self._make(client)
             # Building a worker resets its client to retry for 10 s; a result must survive longer.
             worker.client = patient

@@ -5,6 +5,7 @@ from temporalio import workflow
 from contracts import access
 from contracts.access import (
     KEYS_PER_SUBJECT,
+    TOKEN_KEYS,
     AccessChanged,
     AccessInput,
     AccessPage,
@@ -17,6 +18,7 @@ from contracts.access import (
     PinCloud,
     Revoke,
     SubjectAccess,
+    TokenKeys,
     UsedToken,
     VerifiedEnrolment,
     VerifyEnrolment,
@@ -36,6 +38,7 @@ class Access:
         self._version = 0
         self._subjects: dict[str, SubjectAccess] = {}
         self._used: dict[str, UsedToken] = {}
+        self._token_keys: list[str] = []
         self._ready = False
         self._local = False
 
@@ -49,6 +52,8 @@ class Access:
         self._version = carried.version
         self._subjects = dict(carried.subjects)
         self._used = dict(carried.used)
+        # Some may have been told before the first line of this.
+        self._token_keys = _together(carried.token_keys, self._token_keys)
         self._ready = True
         await workflow.wait_condition(
             lambda: (
@@ -56,7 +61,12 @@ class Access:
             )
         )
         self._forget_expired()
-        carried = CarriedAccess(version=self._version, subjects=self._subjects, used=self._used)
+        carried = CarriedAccess(
+            version=self._version,
+            subjects=self._subjects,
+            used=self._used,
+            token_keys=self._token_keys,
+        )
         workflow.continue_as_new(AccessInput(org=self._org, carried=carried))
 
     @workflow.update
@@ -210,6 +220,14 @@ class Access:
     def _validate_pin(self, request: PinCloud) -> None:
         """The argument's own checks are all that there is to check."""
 
+    @workflow.signal
+    def token_keys(self, told: TokenKeys) -> None:
+        """By what the control side's signatures are known, beside what was told before."""
+        together = _together(self._token_keys, told.keys)
+        if together != self._token_keys:
+            self._token_keys = together
+            self._version += 1
+
     @workflow.query
     def access(self, request: AccessPageRequest) -> AccessPage:
         """How the workers stand, a page at a time."""
@@ -222,6 +240,7 @@ class Access:
             version=self._version,
             subjects={name: self._subjects[name] for name in page},
             next=page[-1] if len(names) > len(page) else None,
+            token_keys=self._token_keys,
         )
 
     async def _started(self) -> None:
@@ -263,6 +282,10 @@ class Access:
     def _forget_expired(self) -> None:
         now = workflow.now().timestamp()
         self._used = {number: one for number, one in self._used.items() if one.expires > now}
+
+
+def _together(before: list[str], more: list[str]) -> list[str]:
+    return [*before, *(one for one in more if one not in before)][-TOKEN_KEYS:]
 
 
 def _bounded(keys: list[EnrolledKey]) -> list[EnrolledKey]:

@@ -85,7 +85,8 @@ class AccessActivities:
         """
         expires = int(self._clock()) + input.lifetime_seconds
         named = TokenId.fresh(self._namespace, input.subject, expires)
-        token = self._authority.mint(named).render().encode()
+        minted = self._authority.mint(named)
+        token = minted.render().encode()
         try:
             sealed = seal(token, decoded(input.seal_to), sealed_about("token", input.subject))
         except ValueError:
@@ -94,7 +95,7 @@ class AccessActivities:
         enrolment = ""
         if input.subject == BUILD and self._build_enrolment is not None:
             enrolment = self._build_enrolment.render()
-        return MintedToken(id=str(named), expires=when, sealed=sealed, enrolment=enrolment)
+        return MintedToken(id=minted.id, expires=when, sealed=sealed, enrolment=enrolment)
 
     @activity.defn(name=declared.VERIFY_ENROLMENT.name)
     async def verify_enrolment(self, input: VerifyEnrolment) -> VerifiedEnrolment:

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from contracts.access import TOKEN_KEYS
 from wire.enrolment_token import EnrolmentToken, TokenId
 from wire.key_files import KeyFileError, make_private, read_private
 from wire.sealing import CannotUnseal, decoded, encoded, unseal
@@ -112,7 +113,14 @@ class EnrolmentAuthority:
 
     def mint(self, id: TokenId) -> EnrolmentToken:
         """Make a token."""
-        return self._keys[0].token(str(id))
+        key = self._keys[0]
+        return key.token(str(id.signed(key.signing)))
+
+    @property
+    def token_keys(self) -> list[str]:
+        """The public halves by which tokens and answers of each of the keys are known."""
+        keys = self._keys[:TOKEN_KEYS]
+        return [encoded(key.signing.public_key().public_bytes_raw()) for key in keys]
 
     def which_made(self, id: str, proves: Callable[[EnrolmentToken], bool]) -> EnrolmentKey | None:
         """The key whose token of this id proves it, if any."""

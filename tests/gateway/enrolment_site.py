@@ -43,7 +43,7 @@ from wire.enrolment_token import EnrolmentToken, TokenId, answer_bytes, sealed_a
 from wire.gateway_address import GatewayAddress
 from wire.sealing import decoded, encoded, seal
 from wire.worker_identity import WorkerIdentity
-from workers.control import SANDBOX, WORKFLOWS
+from workers.control import SANDBOX, WORKFLOWS, tell_token_keys
 
 T = TypeVar("T")
 
@@ -139,12 +139,7 @@ class Org:
         return found
 
     async def begin(self) -> None:
-        await self.client.start_workflow(
-            "Access",
-            {"org": self.name},
-            id=access_workflow_id(self.name),
-            task_queue=CONTROL_QUEUE,
-        )
+        await tell_token_keys(self.client, self.authority)
 
 
 @asynccontextmanager

@@ -5,6 +5,7 @@ import logging
 import time
 import uuid
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from temporalio.client import Client
 
-from activities.access.authority import EnrolmentKey
+from activities.access.authority import EnrolmentAuthority, EnrolmentKey
 from gateway.address_limits import AddressLimits
 from gateway.credentials import CredentialKey
 from gateway.identity import Expired, Standing, Unauthenticated
@@ -45,7 +46,7 @@ from wire.enrolment_messages import (
     EnrolAnswer,
     EnrolBody,
 )
-from wire.enrolment_token import EnrolmentToken, answer_bytes, sealed_about
+from wire.enrolment_token import EnrolmentToken, TokenId, answer_bytes, sealed_about
 from wire.gateway_address import GatewayAddress
 from wire.httpx_parts import Bearer
 from wire.sealing import CannotUnseal, decoded, encoded, seal, unseal
@@ -346,6 +347,75 @@ async def test_any_body_is_answered(
         assert (answer.status_code, answer.json()["code"]) == (status, code)
         assert answer.json()["time"] == NOW
         assert (await http.get(door.address.url + "/v1/time")).json() == {"time": NOW}
+
+
+async def test_what_a_stranger_makes_up_never_reaches_the_org_s_access(
+    org: Org, door: Gateway, subject: str, worker: WorkerIdentity
+) -> None:
+    """Each update would lie in its history for good, with an activity and a dozen events."""
+    genuine = org.token(subject)
+    await soon(door.watch.refresh())
+    assert door.watch.token_keys, "the control worker has told them"
+    named = TokenId.parse(genuine.id)
+    stranger = EnrolmentAuthority([EnrolmentKey(bytes(32))])
+    other = WorkerIdentity.generate()
+
+    def token(id: str) -> dict[str, Any]:
+        return {"token": {"id": id, "proof": "p"}}
+
+    earlier = org.signed(subject, other).model_dump()
+    made_up: list[tuple[str, dict[str, Any]]] = [
+        ("malformed", {}),
+        ("malformed", token("garbage")),
+        ("malformed", {**token(genuine.id), "earlier": earlier}),
+        ("token_invalid", token(str(replace(named, signature="")))),
+        ("token_invalid", token(str(replace(named, number="another")))),
+        ("token_invalid", token(stranger.mint(replace(named, signature="")).id)),
+        ("token_foreign", token(org.token(subject + "-b").id)),
+        ("token_expired", token(org.token(subject, seconds=-301).id)),
+        ("not_enrolled", {"earlier": earlier}),
+        ("not_enrolled", {"earlier": {"sealed": "s", "signature": "s"}}),
+        ("not_pinned", {"cloud": {"kind": "aws", "document": "d"}}),
+    ]
+    before = await length(org)
+    async with httpx.AsyncClient(verify=door.address.context()) as http:
+        for code, proof in made_up:
+            body = {
+                "org": ORG,
+                "subject": subject,
+                "keys": worker.public.model_dump(),
+                "time": NOW,
+                **proof,
+            }
+            answer = await http.post(door.address.url + ENROL_PATH, json=body)
+            assert answer.json()["code"] == code, proof
+            assert answer.status_code in (400, 403)
+    assert await length(org) == before
+    await soon(door.calls(org, subject, worker, Clock(NOW)).enrol_by_token(genuine))
+    assert await length(org) > before
+
+
+async def test_strangers_do_not_have_temporal_asked_again_and_again(
+    org: Org, door: Gateway, subject: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = 0
+
+    async def refresh() -> None:
+        nonlocal asked
+        asked += 1
+
+    monkeypatch.setattr(door.watch, "refresh", refresh)
+    for _ in range(60):
+        calls = door.calls(org, subject, WorkerIdentity.generate(), Clock(NOW))
+        assert (await refusal(calls.credential())).code == "not_enrolled"
+    assert asked < 60
+
+
+async def length(org: Org) -> int:
+    """Of the history of the org's access."""
+    described = await org.entity.describe()
+    found: int = described.history_length
+    return found
 
 
 async def test_an_address_that_calls_too_often_is_held_back(org: Org, shared: Shared) -> None:

@@ -4,9 +4,11 @@ import contextlib
 import json
 import os
 import string
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,8 +41,37 @@ def holds(id: str, proof: str) -> bool:
 def test_what_was_minted_is_read_back_and_proves() -> None:
     read = EnrolmentToken.parse(TOKEN.render() + "\n")
     assert read == TOKEN
-    assert TokenId.parse(read.id) == TokenId("vendor", "install/acme", "n1", 1_800_000_000)
+    named = TokenId.parse(read.id)
+    assert replace(named, signature="") == TokenId("vendor", "install/acme", "n1", 1_800_000_000)
+    assert str(named) == read.id
     assert holds(read.id, read.prove(WORKER.public))
+
+
+def test_everybody_can_tell_a_token_of_the_control_side_and_nobody_else_can_make_one() -> None:
+    """By public keys alone, which are what a gateway has."""
+    keys = [Ed25519PublicKey.from_public_bytes(decoded(one)) for one in AUTHORITY.token_keys]
+    others = EnrolmentAuthority([EnrolmentKey(bytes(32))])
+    named = TokenId.parse(TOKEN.id)
+    assert named.is_signed_by_one_of(keys)
+    for forged in (
+        replace(named, subject="install/other"),
+        replace(named, expires=named.expires + 1),
+        replace(named, number="n2"),
+        replace(named, org="other"),
+        replace(named, signature=""),
+        replace(named, signature="A" * 86),
+        TokenId.parse(others.mint(replace(named, signature="")).id),
+    ):
+        assert not forged.is_signed_by_one_of(keys)
+    assert not named.is_signed_by_one_of([])
+
+
+def test_a_token_of_before_is_still_read() -> None:
+    """Workers have them in a file, and their control side knows them by their secret."""
+    named = TokenId("vendor", "install/acme", "n1", 1_800_000_000)
+    assert TokenId.parse(str(named)) == named
+    old = EnrolmentKey(bytes(32)).token(str(named))
+    assert EnrolmentToken.parse(old.render()) == old
 
 
 def test_a_proof_is_of_one_pair_of_keys() -> None:
@@ -104,7 +135,8 @@ def test_another_control_plane_s_token_is_none_and_an_older_key_s_is_good() -> N
     assert both.which_made(TOKEN.id, lambda one: one.proves(proof, WORKER.public)) == KEY
     alone = EnrolmentAuthority([newer])
     assert alone.which_made(TOKEN.id, lambda one: one.proves(proof, WORKER.public)) is None
-    assert both.mint(TokenId.parse(TOKEN.id)) == newer.token(TOKEN.id)
+    minted = both.mint(TokenId.parse(TOKEN.id))
+    assert minted == newer.token(minted.id)
 
 
 def test_secrets_are_in_no_repr() -> None:
