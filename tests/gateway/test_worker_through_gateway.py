@@ -87,7 +87,7 @@ class Quiet(Long):
 
 
 class Asking(Quiet):
-    """The same; told that it is cancelled, it asks whether that is a person's word."""
+    """One that never heartbeats; told to cancel, it asks whether that is a person's word."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,7 +96,6 @@ class Asking(Quiet):
     @activity.defn(name="quiet")
     async def run(self) -> str:
         self.began.set()
-        activity.heartbeat()
         try:
             await self.end.wait()
         except asyncio.CancelledError:
