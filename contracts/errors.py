@@ -17,6 +17,7 @@
     ├── ActionFailed      an action that belongs to the run failed; the run ends with it
     ├── NotThere          what was named does not exist (an install, a release)
     ├── CredentialsRefused a registry or cloud does not accept the credentials
+    ├── BadAnswer         a customer's worker answered what none of ours does; the run ends
     ├── PayloadRefused    a payload is not encrypted for whom it was sent to, or was altered
     ├── KeyMissing        a payload's key is not here (yet)          (retryable)
     ├── LockHeld          somebody else's lock is in the way        (retryable)
@@ -119,6 +120,10 @@ class CredentialsRefused(ExclaveError):
 
 class PayloadRefused(ExclaveError):
     """A payload was not encrypted for the one it was sent to, or was altered on its way."""
+
+
+class BadAnswer(ExclaveError):
+    """A customer's worker answered what no worker of ours answers."""
 
 
 class KeyMissing(ExclaveError):

@@ -6,7 +6,11 @@ from pydantic import Field
 
 from contracts.activities import Activity
 from contracts.messages import Message
-from contracts.names import ComponentName, Name
+from contracts.names import ComponentName, Digest, Name
+
+MOST_SCHEDULES = 50
+"""Of one install. Together they start an action at most so many times a minute, since no time that
+a schedule takes comes more often than that."""
 
 
 class CronAction(Message):
@@ -23,9 +27,13 @@ class SetSchedules(Message):
     install: Name
     app: Name
     actions: list[CronAction]
-    """All that shall run; any other schedule of the install is deleted."""
+    """All that shall run; any other schedule of the install is deleted. Where `release` is named,
+    what the install's worker says of it, which decides nothing."""
     known: list[str] = Field(default_factory=list)
     """Ids of schedules that the caller knows of: the server's list of them lags behind."""
+    release: Digest | None = None
+    """Whose actions they are: it is read which ones, and when. A customer's worker is not asked how
+    often the vendor's control plane starts something."""
 
 
 class SchedulesSet(Message):

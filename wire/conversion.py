@@ -2,13 +2,15 @@
 
 By default a workflow whose arguments cannot be decoded hangs, since Temporal takes it for a bug in
 the code and tries again for ever. What people send (`Command`) is refused with a typed error
-instead. A `Message` that cannot be decoded is a fault of ours, and stays one: the workflow waits
-for the version that mends it, and loses nothing.
+instead, and what a customer's worker answers fails its run (`contracts.answers`). Any other
+`Message` that cannot be decoded is a fault of ours, and stays one: the workflow waits for the
+version that mends it, and loses nothing.
 """
 
 import dataclasses
 import difflib
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -17,17 +19,21 @@ from temporalio.contrib.pydantic import PydanticJSONPlainPayloadConverter, pydan
 from temporalio.converter import (
     CompositePayloadConverter,
     DataConverter,
-    DefaultFailureConverterWithEncodedAttributes,
     DefaultPayloadConverter,
     JSONPlainPayloadConverter,
 )
 
+from contracts.answers import AnswerTo, Unfit
 from contracts.errors import BadInput
 from contracts.messages import Command, Public
 from wire.encryption import PUBLIC, Encryption
+from wire.failures import EncodedFailures, ReadableFailures
 from wire.keys import Keys
 from wire.server_words import ServerWordsConverter
-from wire.unreadable import EncryptedConverter, UnreadableConverter
+from wire.unreadable import EncryptedConverter, UnreadableConverter, is_unreadable
+
+_SHOWN: Final = 500
+"""How much of what is wrong with an answer is told."""
 
 
 class _CommandRefusing(PydanticJSONPlainPayloadConverter):
@@ -65,6 +71,29 @@ class _PayloadConverter(CompositePayloadConverter):
             EncryptedConverter(),
         )
 
+    def from_payloads(
+        self, payloads: Sequence[Payload], type_hints: list[type] | None = None
+    ) -> list[Any]:
+        """Decode; in the place of a worker's answer that cannot be read stands that it cannot."""
+        match type_hints, payloads:
+            case [AnswerTo(result)], [payload]:
+                return [self._answer(payload, result)]
+            case _:
+                return super().from_payloads(payloads, type_hints)
+
+    def _answer(self, payload: Payload, result: type[BaseModel]) -> Any:
+        if is_unreadable(payload, for_good=False):
+            # A key that is missing may come yet.
+            return super().from_payloads([payload], [result])[0]
+        try:
+            [answer] = super().from_payloads([payload], [result])
+        except ValidationError as error:
+            return Unfit(f"it is no {result.__name__}: {describe(error, result)[:_SHOWN]}")
+        except Exception as error:
+            # Whatever is in it: a worker may have answered anything.
+            return Unfit(f"it cannot be read: {str(error)[:_SHOWN]}")
+        return answer if isinstance(answer, result) else Unfit(f"it is no {result.__name__}")
+
 
 def describe(error: ValidationError, model: type[BaseModel]) -> str:
     """Every problem of an input in one line each: the key, what is wrong, what would be right."""
@@ -90,7 +119,9 @@ def _what(problem: ErrorDetails, model: type[BaseModel]) -> str:
 
 
 data_converter: DataConverter = dataclasses.replace(
-    pydantic_data_converter, payload_converter_class=_PayloadConverter
+    pydantic_data_converter,
+    payload_converter_class=_PayloadConverter,
+    failure_converter_class=ReadableFailures,
 )
 """What every client and worker of ours converts with where payloads are plain."""
 
@@ -109,5 +140,5 @@ def encrypting(keys: Keys | None, namespace: str) -> DataConverter:
     return dataclasses.replace(
         data_converter,
         payload_codec=Encryption(keys, namespace),
-        failure_converter_class=DefaultFailureConverterWithEncodedAttributes,
+        failure_converter_class=EncodedFailures,
     )

@@ -42,9 +42,17 @@ def unreadable(error: KeyMissing | PayloadRefused) -> Payload:
     )
 
 
-def is_unreadable(payload: Payload) -> bool:
-    """Whether the codec has put it in the place of one that it refuses."""
-    return payload.metadata.get("encoding") == _UNREADABLE.encode()
+def is_unreadable(payload: Payload, *, for_good: bool | None = None) -> bool:
+    """Whether the codec has put it in the place of one that it refuses.
+
+    Args:
+        payload: Any.
+        for_good: Ask for one that is refused whatever keys there will be; or False, for one whose
+            key is missing.
+    """
+    if payload.metadata.get("encoding") != _UNREADABLE.encode():
+        return False
+    return for_good is None or for_good is (json.loads(payload.data)[0] != KeyMissing.__name__)
 
 
 class UnreadableConverter(EncodingPayloadConverter):

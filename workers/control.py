@@ -173,7 +173,7 @@ def make(
         authority: The enrolment keys, if this control plane has workers enrol.
         payload_keys: What a worker that enrols is handed.
     """
-    runs = InstallRuns(client)
+    runs, read = InstallRuns(client), ReleaseActivities(Registry(releases))
     access = AccessActivities(
         authority,
         client.namespace,
@@ -188,8 +188,8 @@ def make(
         activities=[
             runs.open_runs,
             runs.watch_run,
-            ReleaseActivities(Registry(releases)).read,
-            ScheduleActivities(client).set_schedules,
+            read.read,
+            ScheduleActivities(client, read.config).set_schedules,
             StackActivities(addresses, client.namespace).render,
             access.verify_enrolment,
             access.mint_token,

@@ -15,11 +15,12 @@ from contracts.actions import (
     StepInput,
     StepResult,
 )
-from contracts.errors import EngineFailed
+from contracts.answers import ANSWERS_BYTES
+from contracts.errors import BadAnswer, EngineFailed
 from contracts.names import action_subject, install_queue
 from contracts.operations import FEATURE_STOP, StopInput
-from workflows.calls import call, call_operation, failing_as_its_activity
-from workflows.identity import require_id, show, showing_its_end
+from workflows.calls import BOUNDED, call, call_operation, failing_as_its_activity
+from workflows.identity import APP, require_id, show, showing_its_end
 
 
 @workflow.defn(name="Action")
@@ -52,6 +53,12 @@ class Action:
             queue=install_queue(input.install),
             summary=f"the steps of {input.action}",
         )
+        known = workflow.info().typed_search_attributes.get(APP)
+        if known not in (None, scope.app) and workflow.patched(BOUNDED):
+            raise BadAnswer(
+                f"The install's worker says that {input.action} is of the app {scope.app}, and the "
+                f"install is one of {known}."
+            )
         show(app=scope.app, release=scope.release)
         steps = await self._steps(input, scope)
         show(status="done")
@@ -61,6 +68,7 @@ class Action:
 
     async def _steps(self, input: ActionInput, scope: ActionScope) -> list[StepResult]:
         results: list[StepResult] = []
+        size = 0
         deadline = workflow.now() + timedelta(seconds=scope.timeout_seconds)
         state_revision = scope.state_revision
         for index, name in enumerate(scope.steps):
@@ -89,6 +97,12 @@ class Action:
             )
             state_revision = max(state_revision, result.state_revision)
             results.append(result)
+            size += len(result.model_dump_json().encode())
+            if size > ANSWERS_BYTES and workflow.patched(BOUNDED):
+                raise BadAnswer(
+                    f"The outputs of {input.action} have more than the {ANSWERS_BYTES} bytes that "
+                    "those of all its steps may have together."
+                )
         return results
 
     def _step(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from temporalio import workflow
 
 from contracts.deploys import Approval, WaitingPlan
-from contracts.errors import BadInput
-from workflows.calls import end_if_cancelled
+from contracts.errors import BadAnswer, BadInput
+from workflows.calls import BOUNDED, end_if_cancelled
 
 
 @dataclass
@@ -32,9 +32,16 @@ class Approvals:
             Whether it was approved, and the words that came with it.
 
         Raises:
+            BadAnswer: another part waits with the same digest.
             asyncio.CancelledError: the run was cancelled.
         """
         end_if_cancelled()
+        other = self._pending.get(plan.digest)
+        if other is not None and workflow.patched(BOUNDED):
+            raise BadAnswer(
+                f"The install's worker gave the plan of {plan.component} the digest of that of "
+                f"{other.plan.component}, {plan.digest}: an approval would be of either."
+            )
         pending = _Pending(plan)
         self._pending[plan.digest] = pending
         self._changed()

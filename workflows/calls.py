@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from pydantic import BaseModel
 from temporalio import workflow
@@ -14,12 +14,24 @@ from temporalio.workflow import ActivityCancellationType
 
 from contracts import operations
 from contracts.activities import Activity
-from contracts.errors import by_type
-from contracts.names import CONTROL_QUEUE, install_queue
+from contracts.answers import AnswerTo, Unfit, too_much
+from contracts.errors import BadAnswer, by_type
+from contracts.names import BUILD_QUEUE, CONTROL_QUEUE, install_queue
 from contracts.operations import StopInput
 
 I = TypeVar("I", bound=BaseModel)  # noqa: E741 - as in the declaration
 O = TypeVar("O", bound=BaseModel)  # noqa: E741
+
+
+BOUNDED = "answers-are-bounded"
+"""The patch since which a workflow refuses what no worker of ours answers."""
+
+_LONGEST_SUMMARY = 400
+"""In bytes, as Temporal's server takes it; one that is longer has the workflow's task fail."""
+LONGEST_FAILURE = 16_000
+"""Of what a run fails with, in characters: it lies in histories, and Install keeps the newest."""
+_LARGEST_FAILURE_BYTES = 256 * 1024
+_LONGEST_TYPE = 100
 
 
 def end_if_cancelled() -> None:
@@ -59,23 +71,40 @@ async def call(
 
     Raises:
         ActivityError: with the typed error as its cause.
+        BadAnswer: a customer's worker answered what no worker of ours answers.
         asyncio.CancelledError: the run was cancelled before.
     """
     if not although_cancelled:
         end_if_cancelled()
-    result: O = await workflow.execute_activity(
+    theirs = queue not in (CONTROL_QUEUE, BUILD_QUEUE)
+    answer: O | Unfit = await workflow.execute_activity(
         activity.name,
         input,
-        result_type=activity.result,
+        result_type=cast(type, AnswerTo(activity.result)) if theirs else activity.result,
         task_queue=queue,
         start_to_close_timeout=activity.start_to_close,
         schedule_to_start_timeout=activity.schedule_to_start,
         heartbeat_timeout=activity.heartbeat,
         retry_policy=activity.retry,
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-        summary=summary or activity.name,
+        summary=cut_bytes(summary or activity.name, _LONGEST_SUMMARY),
     )
-    return result
+    return _fit(activity, answer, theirs=theirs)
+
+
+def _fit(activity: Activity[I, O], answer: O | Unfit, *, theirs: bool) -> O:
+    """An answer that may be taken.
+
+    Raises:
+        BadAnswer: it may not.
+    """
+    if isinstance(answer, Unfit):
+        raise BadAnswer(f"The install's worker answered {activity.name}, and {answer.why}.")
+    why = too_much(answer) if theirs else ""
+    # Asked in this order: a run whose worker is one of ours has no marker of the patch.
+    if why and workflow.patched(BOUNDED):
+        raise BadAnswer(f"The install's worker answered {activity.name}, and {why}.")
+    return answer
 
 
 async def call_operation(
@@ -204,9 +233,12 @@ def failing_as_its_activity() -> Iterator[None]:
         yield
     except ActivityError as error:
         typed = typed_cause(error)
+        if error.failure is not None and error.failure.ByteSize() > _LARGEST_FAILURE_BYTES:
+            # With all that belongs to it, it may be more than a run can end with.
+            raise BadAnswer(cut(in_words(error), LONGEST_FAILURE)) from None
         if typed is None or typed.type is None:
             raise
-        raise by_type(typed.type)(typed.message) from error
+        raise by_type(typed.type)(cut(typed.message, LONGEST_FAILURE)) from error
 
 
 def typed_cause(error: BaseException) -> ApplicationError | None:
@@ -219,6 +251,19 @@ def in_words(error: BaseException) -> str:
     """An error as a person reads it: its type and its message."""
     typed = typed_cause(error)
     if typed is not None:
-        return f"{typed.type}: {typed.message}"
+        return f"{cut(typed.type or '', _LONGEST_TYPE)}: {cut(typed.message, LONGEST_FAILURE)}"
     cause = error.cause if isinstance(error, ActivityError) and error.cause else error
     return f"{type(cause).__name__}: {cause}"
+
+
+def cut(text: str, longest: int) -> str:
+    """A text of at most so many characters: its beginning, and its end, which tells the most."""
+    if len(text) <= longest:
+        return text
+    begin = longest // 4
+    return f"{text[:begin]} […] {text[len(text) - (longest - begin - 5) :]}"
+
+
+def cut_bytes(text: str, longest: int) -> str:
+    """The beginning of a text, of at most so many bytes."""
+    return text.encode()[:longest].decode(errors="ignore")

@@ -22,12 +22,12 @@ from contracts.deploys import (
     PlanInput,
     WaitingPlan,
 )
-from contracts.errors import ActionFailed, Denied, NotUnderstood, StalePlan
+from contracts.errors import ActionFailed, BadAnswer, Denied, NotUnderstood, StalePlan
 from contracts.names import Name
 from contracts.operations import FEATURE_STOP, StopInput
 from contracts.provisions import FEATURE_PROVISION
 from workflows.approvals import Approvals
-from workflows.calls import call_operation, in_words, typed_cause
+from workflows.calls import call_operation, cut, in_words, typed_cause
 from workflows.triggered import TriggeredActions
 
 SETTLED = frozenset({"applied", "unchanged", "skipped", "torn down"})
@@ -62,6 +62,8 @@ class DeployState:
     seen: datetime
     """When the install worker was last heard of."""
     actions: TriggeredActions
+    longest_reason: int = 10_000
+    """Of an outcome, in characters: all of them together are told when the run ends."""
     outcomes: dict[str, ComponentOutcome] = field(default_factory=dict)
     running: dict[str, str] = field(default_factory=dict)
     """What each part does right now, in words."""
@@ -86,7 +88,7 @@ class ComponentRun:
         )
         try:
             outcome = await self._settle()
-        except (ActivityError, Denied, NotUnderstood, ActionFailed) as error:
+        except (ActivityError, Denied, NotUnderstood, ActionFailed, BadAnswer) as error:
             if workflow.cancellation_reason() is not None:
                 raise
             outcome = self._outcome("failed", in_words(error))
@@ -127,7 +129,7 @@ class ComponentRun:
                 stale = typed_cause(error)
                 if stale is None or stale.type != StalePlan.__name__:
                     raise
-                reason = f"planned again: {stale.message}"
+                reason = f"planned again: {cut(stale.message, self._state.longest_reason)}"
                 continue
             self._learn(applied.state_revision)
             await self._act("post", teardown)
@@ -227,7 +229,11 @@ class ComponentRun:
 
     def _outcome(self, outcome: str, reason: str) -> ComponentOutcome:
         return ComponentOutcome.model_validate(
-            {"component": self._decision.component, "outcome": outcome, "reason": reason}
+            {
+                "component": self._decision.component,
+                "outcome": outcome,
+                "reason": cut(reason, self._state.longest_reason),
+            }
         )
 
 

@@ -49,7 +49,7 @@ class Deploy(InstallRun):
         await self.settle(scope.decisions)
         await self._finish(input, grant)
         self._learnt.release = input.release
-        await self.set_schedules(grant, scope)
+        await self.set_schedules(grant, scope, input.release)
         try:
             await self.act(actions, "post-deploy-all-components")
         except ActionFailed as error:

@@ -17,7 +17,7 @@ from contracts import installs, releases, stacks
 from contracts.activities import UNTIL_DONE
 from contracts.builds import app_repository
 from contracts.deploys import DeployInput, Grant, Inputs
-from contracts.errors import BadInput
+from contracts.errors import BadAnswer, BadInput
 from contracts.installs import (
     ActRequest,
     CarriedInstall,
@@ -216,7 +216,8 @@ class Install:
                 queue=install_queue(self._input.install),
                 summary="waits for the install worker to connect",
             )
-        except ActivityError as error:
+        except (ActivityError, BadAnswer) as error:
+            # A run meets the worker, too, and says what it thinks of its answers.
             workflow.logger.error("The install worker cannot describe itself: %s", error)
             return
         self._saw(described)

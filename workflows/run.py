@@ -35,8 +35,10 @@ from contracts.names import Digest, Name, install_queue
 from contracts.releases import ReadRelease
 from workflows.approvals import Approvals
 from workflows.calls import (
+    LONGEST_FAILURE,
     call,
     call_control,
+    cut,
     end_if_cancelled,
     failing_as_its_activity,
     without_local_activities,
@@ -48,6 +50,13 @@ from workflows.turns import Learnt, RunsTurn
 from workflows.words import require_words
 
 R = TypeVar("R")
+
+_ALL_REASONS = 200_000
+"""What all outcomes of a run say together, in characters: they lie in its history, and go to
+Install."""
+_LONGEST_REASON = 10_000
+"""As much as the last lines of a tool take."""
+_SHORTEST_REASON = 200
 
 
 class InstallRun:
@@ -95,7 +104,7 @@ class InstallRun:
                 result = await body(grant)
             await workflow.wait_condition(workflow.all_handlers_finished)
         except ApplicationError as error:
-            self._learnt.failure = f"{error.type}: {error.message}"
+            self._learnt.failure = cut(f"{error.type}: {error.message}", LONGEST_FAILURE)
             raise
         finally:
             self._learnt.outcomes = self._outcomes()
@@ -150,6 +159,9 @@ class InstallRun:
             state_revision=scope.state_revision,
             seen=workflow.now(),
             actions=actions,
+            longest_reason=min(
+                _LONGEST_REASON, max(_SHORTEST_REASON, _ALL_REASONS // (len(scope.decisions) or 1))
+            ),
         )
         self._shown = (self.working, "")
         return actions
@@ -181,10 +193,10 @@ class InstallRun:
         self.say(f"running the actions of {trigger}")
         await actions.run(trigger)
 
-    async def set_schedules(self, grant: Grant, scope: Scope) -> None:
+    async def set_schedules(self, grant: Grant, scope: Scope, release: Digest) -> None:
         """Have the release's actions run by the clock."""
         self._learnt.schedules = await set_schedules(
-            self._install, grant.app, scope.actions, grant.schedules
+            self._install, grant.app, scope.actions, grant.schedules, release
         )
 
     def say(self, doing: str) -> None:

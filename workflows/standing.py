@@ -14,6 +14,10 @@ _VALUES_KEPT_BYTES = 512 * 1024
 """Of all releases before together: they travel with every continue-as-new, and a payload ends at
 2 MiB."""
 
+_PARTS_KEPT = 1_000
+_REASONS_KEPT_BYTES = 256 * 1024
+"""Of all parts together, for the same reason."""
+
 _NOTHING_BEGUN = frozenset({"not attempted"})
 """Outcomes that say nothing new of the part itself."""
 
@@ -76,6 +80,8 @@ class Standing:
                     at=at,
                 )
 
+        self._parts = _within_bounds(self._parts)
+
     def _learn_release(self, release: Digest, end: TurnEnd, at: str) -> None:
         self.release = release
         values = end.inputs.values if end.inputs else {}
@@ -115,6 +121,17 @@ class Standing:
             )
         gone: dict[str, str | None] = dict.fromkeys(inputs.values)
         return merged(inputs, {**gone, **found.values}, now)
+
+
+def _within_bounds(parts: dict[str, PartNow]) -> dict[str, PartNow]:
+    """The newest of them, and what they say as far as it may be carried: names and words are the
+    customer's worker's."""
+    newest = sorted(parts.values(), key=lambda one: one.at, reverse=True)[:_PARTS_KEPT]
+    left, kept = _REASONS_KEPT_BYTES, {}
+    for one in newest:
+        left -= len(one.reason.encode())
+        kept[one.component] = one if left >= 0 else one.model_copy(update={"reason": ""})
+    return kept
 
 
 def _within_limits(before: list[ReleaseBefore]) -> list[ReleaseBefore]:

@@ -10,6 +10,8 @@ from contracts.installs import CarriedInstall, MadeBy, TurnEnd
 from contracts.names import Digest
 
 TOLD_RELEASES_KEPT = 50
+_PARTS_KEPT = 1_000
+"""Their names are the customer's worker's, and are carried when Install continues as new."""
 
 
 class ToldReleases:
@@ -63,6 +65,8 @@ class ToldReleases:
                 # Whether it has made anything only the store knows.
                 before = self._made.get(one.component, [])[:1]
                 self._made[one.component] = list(dict.fromkeys([*before, end.target]))
+        for oldest in list(self._made)[: max(0, len(self._made) - _PARTS_KEPT)]:
+            del self._made[oldest]
 
 
 def _told_before(carried: CarriedInstall) -> list[Digest]:

@@ -80,9 +80,20 @@ class TriggeredActions:
 
 
 async def set_schedules(
-    install: Name, app: Name, actions: Sequence[TriggeredAction], known: list[str]
+    install: Name,
+    app: Name,
+    actions: Sequence[TriggeredAction],
+    known: list[str],
+    release: Digest | None = None,
 ) -> list[str] | None:
-    """Have exactly these actions run by the clock; nothing is asked where none were and none are.
+    """Have exactly the release's actions run by the clock that it has so; without one, none.
+
+    Args:
+        install: The install.
+        app: Its app.
+        actions: What the worker says of the release: nothing is asked where none were and none are.
+        known: The ids of the schedules that there are.
+        release: The release, which is read on the control side.
 
     Returns:
         The ids of the schedules that the install has now; None if nothing was changed.
@@ -96,7 +107,7 @@ async def set_schedules(
         return None
     made = await call(
         schedules.SET_SCHEDULES,
-        SetSchedules(install=install, app=app, actions=crons, known=known),
+        SetSchedules(install=install, app=app, actions=crons, known=known, release=release),
         queue=CONTROL_QUEUE,
         summary="set the schedules of actions" if crons else "remove the schedules of actions",
     )

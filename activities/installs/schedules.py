@@ -1,6 +1,7 @@
 """`install.set_schedules`: the actions that a clock starts, each as one of Temporal's schedules."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from temporalio import activity
@@ -20,6 +21,9 @@ from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSear
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.heartbeats import heartbeating
+from apps.config import AppConfig
+from apps.cron import cron_problem
+from apps.triggers import triggered_actions
 from contracts import schedules as declared
 from contracts.actions import ActionInput
 from contracts.errors import BadConfig
@@ -30,7 +34,13 @@ from contracts.names import (
     ATTRIBUTE_STATUS,
     CONTROL_QUEUE,
 )
-from contracts.schedules import CronAction, SchedulesSet, SetSchedules, schedule_id
+from contracts.schedules import (
+    MOST_SCHEDULES,
+    CronAction,
+    SchedulesSet,
+    SetSchedules,
+    schedule_id,
+)
 
 CATCH_UP = timedelta(minutes=10)
 """A time that was missed for longer is not made up for: a health check of yesterday tells nothing.
@@ -45,8 +55,15 @@ ATTRIBUTE_KEYS = {
 class ScheduleActivities:
     """Runs on the control worker, which may change the namespace's schedules."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, config: Callable[[str, str], AppConfig]) -> None:
+        """Make schedules.
+
+        Args:
+            client: Connected to the org's namespace.
+            config: Reads the config of an app's release; blocks, and raises the contract's errors.
+        """
         self._client = client
+        self._config = config
 
     @activity.defn(name=declared.SET_SCHEDULES.name)
     async def set_schedules(self, input: SetSchedules) -> SchedulesSet:
@@ -55,10 +72,13 @@ class ScheduleActivities:
         One that is as it should be is left alone, and one that somebody paused stays paused.
 
         Raises:
-            BadConfig: a time cannot be read.
+            BadConfig: a time cannot be read, or comes too often, or there are too many.
+            NotThere, Unreachable: the release cannot be read.
         """
         async with heartbeating() as say:
-            wanted = dict(_numbered(input.install, input.actions))
+            actions = await self._actions(input)
+            _refuse_too_much(actions, input)
+            wanted = dict(_numbered(input.install, actions))
             for name, action in wanted.items():
                 say(f"sets {name}")
                 await self._set(name, _schedule(input, action))
@@ -66,6 +86,18 @@ class ScheduleActivities:
                 say(f"deletes {name}")
                 await self._delete(name)
             return SchedulesSet(schedules=sorted(wanted))
+
+    async def _actions(self, input: SetSchedules) -> Sequence[CronAction]:
+        """What shall be there. Without a release it is none, or a control worker of an older
+        version has named it."""
+        if input.release is None:
+            return input.actions
+        config = await asyncio.to_thread(self._config, input.app, input.release)
+        return [
+            CronAction(action=action.name, cron=trigger.cron_schedule)
+            for action, trigger in triggered_actions(config)
+            if trigger.type == "cron" and trigger.cron_schedule
+        ]
 
     async def _set(self, id: str, schedule: Schedule) -> None:
         attributes = _attributes(schedule)
@@ -101,6 +133,21 @@ class ScheduleActivities:
         query = f"{ATTRIBUTE_INSTALL} = '{input.install}'"
         listed = await self._client.list_schedules(query)
         return {*input.known, *[one.id async for one in listed]}
+
+
+def _refuse_too_much(actions: Sequence[CronAction], input: SetSchedules) -> None:
+    """Raises BadConfig: a minute is the least time between two starts that five fields can say."""
+    whose = f"The release of {input.app} for {input.install}"
+    if len(actions) > MOST_SCHEDULES:
+        raise BadConfig(
+            f"{whose} has {len(actions)} times at which actions run, more than the "
+            f"{MOST_SCHEDULES} that an install may have. Have one action do more, or write several "
+            "minutes or hours into one `cron_schedule`, as in `0,30 4 * * *`."
+        )
+    for one in actions:
+        problem = cron_problem(one.cron)
+        if problem:
+            raise BadConfig(f"{whose}, action {one.action}, `cron_schedule`: {problem[:500]}.")
 
 
 def _numbered(install: str, actions: Sequence[CronAction]) -> list[tuple[str, CronAction]]:

@@ -8,6 +8,7 @@ from temporalio import activity
 from activities.releases.failures import told
 from activities.releases.graph import release_graph
 from activities.releases.reading import not_of_app, read_config, read_index
+from apps.config import AppConfig
 from artifacts.registry import Registry
 from contracts import releases
 from contracts.releases import ReadRelease, ReleaseGraph
@@ -38,8 +39,11 @@ class ReleaseActivities:
         """
         return await asyncio.to_thread(self._graph, request.app, request.release)
 
-    def _read(self, app: str, release: str) -> ReleaseGraph:
+    def config(self, app: str, release: str) -> AppConfig:
+        """The config of one release of one app; blocks, and raises as `read`."""
         with told(f"release {release} of app {app}", not_of_app(app, release)):
             index = read_index(self._registry, app, release)
-            config = read_config(self._registry, app, index.config)
-        return release_graph(app, release, config)
+            return read_config(self._registry, app, index.config)
+
+    def _read(self, app: str, release: str) -> ReleaseGraph:
+        return release_graph(app, release, self.config(app, release))

@@ -10,7 +10,7 @@ RETRYABLE = {
     "StalePlan": False, "TurnRefused": False, "EngineFailed": False, "OutcomeUnknown": False,
     "StoreBehind": False, "NotUnderstood": False, "ToolMissing": False, "DeployFailed": False,
     "ActionFailed": False, "Cancelled": False, "NotThere": False, "CredentialsRefused": False,
-    "PayloadRefused": False, "Bug": False,
+    "PayloadRefused": False, "BadAnswer": False, "Bug": False,
     "KeyMissing": True,
     "LockHeld": True, "Unreachable": True, "ToolLost": True, "Draining": True,
     "DiskFull": True,

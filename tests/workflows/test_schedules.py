@@ -14,8 +14,9 @@ from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
 from activities.installs.schedules import CATCH_UP, ScheduleActivities
-from contracts.schedules import CronAction, SchedulesSet, SetSchedules
-from tests.workflows.workflow_site import Site, until
+from apps.config import Action, ActionStep, ActionTrigger, AppConfig, Metadata
+from contracts.schedules import MOST_SCHEDULES, CronAction, SchedulesSet, SetSchedules
+from tests.workflows.workflow_site import RELEASE, Site, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -25,9 +26,28 @@ OFTEN, RARELY = "*/5 * * * *", "0 3 * * 1"
 async def have(site: Site, *actions: tuple[str, str], known: list[str] | None = None) -> list[str]:
     """Have exactly these; returns their ids."""
     wanted = [CronAction(action=action, cron=cron) for action, cron in actions]
-    input = SetSchedules(install=site.install, app=site.app, actions=wanted, known=known or [])
-    set_schedules = ScheduleActivities(site.client).set_schedules
-    made: SchedulesSet = await ActivityEnvironment().run(set_schedules, input)
+    return await set_schedules(
+        site, SetSchedules(install=site.install, app=site.app, actions=wanted, known=known or [])
+    )
+
+
+async def set_schedules(site: Site, input: SetSchedules, *crons: str) -> list[str]:
+    """As the control worker does, where releases have an action `health` at these times."""
+    triggers = [ActionTrigger(type="cron", cron_schedule=cron) for cron in crons]
+    manual = ActionTrigger(type="manual")
+    health = Action(
+        name="health", triggers=[*triggers, manual], steps=[ActionStep(name="one", command="true")]
+    )
+    config = AppConfig(metadata=Metadata(version="v2"), actions=[health])
+    asked: list[tuple[str, str]] = []
+
+    def read(app: str, release: str) -> AppConfig:
+        asked.append((app, release))
+        return config
+
+    activities = ScheduleActivities(site.client, read)
+    made: SchedulesSet = await ActivityEnvironment().run(activities.set_schedules, input)
+    assert asked == ([(input.app, input.release)] if input.release else [])
     return made.schedules
 
 
@@ -124,8 +144,43 @@ async def test_those_that_only_the_server_knows_of_are_deleted_too(site: Site) -
     assert await described(site.client, others) is None
 
 
-async def test_a_time_that_cannot_be_read_is_told(site: Site) -> None:
+async def test_the_release_says_what_runs_by_the_clock_and_not_the_customers_worker(
+    site: Site,
+) -> None:
+    invented = [CronAction(action=f"a{number}", cron="@every 1s") for number in range(150)]
+    input = SetSchedules(
+        install=site.install, app=site.app, actions=invented, known=[], release=RELEASE
+    )
+    made = await set_schedules(site, input, OFTEN, RARELY)
+    assert made == [f"{site.install}/health/0", f"{site.install}/health/1"]
+    assert OFTEN in str((await there(site.client, made[0])).schedule.state.note)
+    assert await set_schedules(site, input.model_copy(update={"known": made})) == []
+    assert await described(site.client, made[0]) is None
+
+
+@pytest.mark.parametrize(
+    "cron", ["every day", "@every 1s", "@every 90s", "* * * * * *", "* " * 300]
+)
+async def test_a_time_that_cannot_be_read_or_comes_too_often_is_told(site: Site, cron: str) -> None:
     with pytest.raises(ApplicationError) as caught:
-        await have(site, ("health", "every day"))
+        await have(site, ("backup", RARELY), ("health", cron))
     assert caught.value.type == "BadConfig"
-    assert f"{site.install}/health/0" in caught.value.message
+    assert f"for {site.install}, action health, `cron_schedule`" in caught.value.message
+    assert len(caught.value.message) < 1000
+    assert await described(site.client, f"{site.install}/backup/0") is None
+
+
+@pytest.mark.parametrize("of_release", [False, True])
+async def test_an_install_has_only_so_many_schedules(site: Site, of_release: bool) -> None:
+    crons = [f"{number} 4 * * *" for number in range(MOST_SCHEDULES + 1)]
+    input = SetSchedules(
+        install=site.install,
+        app=site.app,
+        actions=[CronAction(action="health", cron=cron) for cron in crons],
+        release=RELEASE if of_release else None,
+    )
+    with pytest.raises(ApplicationError) as caught:
+        await set_schedules(site, input, *crons)
+    assert caught.value.type == "BadConfig"
+    assert f"more than the {MOST_SCHEDULES}" in caught.value.message
+    assert await described(site.client, f"{site.install}/health/0") is None

@@ -247,7 +247,8 @@ class FakeWorker:
     @activity.defn(name=deploys.TERRAFORM_PLAN.name)
     async def plan(self, input: PlanInput) -> Plan:
         plan = await self._answer(f"plan {input.component}", input, plan_of(input.key))
-        self.planned[input.key] = plan.digest
+        if isinstance(plan, Plan):
+            self.planned[input.key] = plan.digest
         return plan
 
     @activity.defn(name=deploys.TERRAFORM_APPLY.name)
@@ -268,7 +269,7 @@ class FakeWorker:
     @activity.defn(name=actions.SCOPE.name)
     async def action_scope(self, input: ScopeAction) -> ActionScope:
         scope = ActionScope(
-            app="shop",
+            app=input.install,
             release=RELEASE,
             steps=["look", "tell"],
             timeout_seconds=60,
