@@ -85,7 +85,7 @@ def show_close(lines: Lines, found: Close) -> None:
         lines(
             lines.paint(f"Failed: {status.failure.workflow_id}, {_time(status.failure.at)}", "red")
         )
-        lines.block(shown_output(status.failure.message), indent="  ")
+        lines.block(shown_output(status.failure.message), indent="  ", rest="      ")
     _show_table(lines, "What runs where", _parts(found))
     _show_table(lines, "Releases that it has run", _releases(found))
     _show_table(lines, "Schedules", _schedules(found))

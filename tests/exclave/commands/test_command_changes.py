@@ -42,7 +42,8 @@ async def test_a_failure_is_told_with_the_engines_words(person: Person, site: Si
     site.worker.answers["plan net"] = [EngineFailed("Error: no such region \x1b[31mred\x07")]
     typed = await person.types("deploy", site.install, RELEASE)
     assert typed.status == 1
-    assert "net failed: EngineFailed: Error: no such region red" in typed.err
+    told = r"net failed: EngineFailed: Error: no such region \u001b[31mred\u0007"
+    assert told in typed.err, "a tool's own colours are gone where its output is read"
     assert "\x1b" not in typed.out + typed.err
 
 
