@@ -105,8 +105,10 @@ class Driven:
 
     async def answer(self, task: Task) -> None:
         answer = ANSWERS[task.type]
-        if task.type.endswith(".scope") and self.triggered:
-            answer = scope(*self.triggered) if task.type != actions.SCOPE.name else answer
+        if task.type == actions.SCOPE.name:
+            answer = ACTION.model_copy(update={"app": self.site.app})
+        elif task.type.endswith(".scope") and self.triggered:
+            answer = scope(*self.triggered)
         await self.worker.complete(task, answer)
 
     async def go_to(self, activities: Sequence[str], *, approves: bool = True) -> None:

@@ -106,7 +106,7 @@ async def test_an_action_says_which_and_how_it_ended(site: Site) -> None:
     input = {"install": site.install, "action": "health"}
     run = await site.start("Action", f"action/{site.install}/health/1", input)
     await failure(run)
-    await shown(run, status="failed", component="health", install=site.install, app="shop")
+    await shown(run, status="failed", component="health", install=site.install, app=site.app)
     run = await site.start("Action", f"action/{site.install}/health/2", input)
     site.worker.gate("step 0", "step 1")
     # At once: beside the answer of its scope, such a cancel can be lost.
