@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 RESERVE: Final = ".reserve"
-_MOST_BYTES: Final = 64 * 1024 * 1024
+_MOST_BYTES = 16 * 1024 * 1024
 _PART_OF_DISK: Final = 32
 _FREE_TIMES: Final = 4
 """It is made where there is this much more room than it takes."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from store import reserve
 from tests.s3_server import ENVIRONMENT, UNSET, S3Server, running_s3
 from tests.terraform import see_the_library
 
@@ -24,6 +25,9 @@ for profile, examples, chance in (("full", 100, False), ("fast", 20, False), ("f
 settings.load_profile("full")
 
 TESTS = Path(__file__).parent
+
+# Each of a thousand data folders has one.
+reserve._MOST_BYTES = 1024 * 1024
 
 # A shell's background job ignores it, and so would all that the tests start and press Ctrl-C on.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from activities.operations.operation import Command, ToolRun, in_store
+from activities.terraform.outputs import read_whole
 from contracts.errors import DiskFull
+from store.files import write_new
 from store.folder import FolderStore
 from store.interface import ANY, StoreUnavailable
 from store.reserve import RESERVE, has_room, keep_reserve
@@ -98,3 +100,26 @@ async def test_a_tool_that_cannot_be_started_on_a_full_disk_says_so(disk: Path) 
             await operation.run("plan", run)
         filler.unlink()
         assert (await operation.run("plan", run)).succeeded()
+
+
+def test_what_must_be_new_is_whole_or_not_there(disk: Path) -> None:
+    """Or the next attempt would find it, and stop at it."""
+    filler = fill(disk)
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_new(disk / "script", LARGE)
+    assert caught.value.filename == str(disk / "script")
+    filler.unlink()
+    write_new(disk / "script", LARGE)
+    assert (disk / "script").read_bytes() == LARGE
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"id": {"sensi'])
+def test_what_terraform_printed_without_room_is_printed_again(tmp_path: Path, torn: bytes) -> None:
+    """It does not notice that its output is torn: that says nothing final of an apply."""
+    file = tmp_path / "outputs.json"
+    file.write_bytes(torn)
+    with pytest.raises(DiskFull, match="what Terraform prints into outputs"):
+        read_whole(file)
+    assert not file.exists()
+    file.write_bytes(b"{}")
+    assert read_whole(file) == b"{}"
