@@ -13,7 +13,11 @@ from typing import Any, Literal
 from temporalio import exceptions
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
-from temporalio.client import WorkflowFailureError, WorkflowHistoryEventAsyncIterator
+from temporalio.client import (
+    WorkflowExecutionDescription,
+    WorkflowFailureError,
+    WorkflowHistoryEventAsyncIterator,
+)
 from temporalio.service import RPCError
 
 from contracts.deploys import Progress, Waiting, WaitingPlan
@@ -21,6 +25,7 @@ from contracts.names import owner_of
 from exclave.exits import Away, Refused
 from exclave.history import WORKING, History, failure_words, heartbeat_words
 from exclave.plane import ANSWER, Plane, is_outage
+from exclave.stuck import why_stuck
 
 QUIET_SECONDS = 5.0
 """After so long without an event, what the pending activities say is looked at."""
@@ -137,7 +142,7 @@ class Following:
         if isinstance(news, str):
             return self._again(trouble=news)
         if not news and not self._unasked:
-            return self._again(notes=await self._notes())
+            return await self._quiet()
         look = await self._ask()
         if self.history.closed:
             look.end = await self._end()
@@ -168,11 +173,16 @@ class Following:
         parts = [Part(one.component, one.state, one.words) for one in progress.parts]
         return Look(doing=progress.doing, parts=parts, plans=waiting.plans)
 
-    async def _notes(self) -> dict[str, str]:
+    async def _quiet(self) -> Look:
+        """What there is to tell though nothing has happened."""
         try:
             described = await self._handle.describe(rpc_timeout=ANSWER)
+            stuck = await why_stuck(self._plane.client, described)
         except RPCError:
-            return {}
+            return self._again()
+        return self._again(notes=await self._notes(described), trouble=stuck)
+
+    async def _notes(self, described: WorkflowExecutionDescription) -> dict[str, str]:
         works = {one.id: one for one in self.history.works if not one.is_run}
         description = await self._plane.plain_text(described.raw_description)
         return {

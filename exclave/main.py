@@ -45,6 +45,7 @@ COMMANDS = (
     _Listed("plan", "commands.decisions:plan", "Show the plans that wait.", _INSTALLS),
     _Listed("approve", "commands.decisions:approve", "Approve a plan that waits.", _INSTALLS),
     _Listed("deny", "commands.decisions:deny", "Deny a plan that waits.", _INSTALLS),
+    _Listed("cancel", "commands.cancel:cancel", "Cancel a run.", _INSTALLS),
     _Listed("action", "commands.actions:action", "Run an action.", _INSTALLS),
     _Listed("rollback", "commands.changes:rollback", "Go back to an older release.", _INSTALLS),
     _Listed("deprovision", "commands.changes:deprovision", "Tear everything down.", _INSTALLS),

@@ -30,6 +30,7 @@ from exclave.plans import waiting_plans
 from exclave.refusals import POLLS_AT_LEAST
 from exclave.runs import status_of
 from exclave.standings import subjects, turned_away
+from exclave.stuck import stuck_if_asked, why_stuck
 
 ROWS = 50
 """How many installs are shown unless all are asked for."""
@@ -50,6 +51,8 @@ class RunNow:
     """Why its work is tried again, as the newest attempt told it."""
     disk_is_full: bool = False
     """Whether that is a full disk of the worker's machine."""
+    stuck: str = ""
+    """Why it does not go on, and what to do, where its workflow tasks fail again and again."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ class Row:
     status: str
     worker: str
     """`connected`, `away` or `never seen`; `revoked` or `paused` where it gets no work any more."""
+    stuck: str = ""
+    """As of a run, of the install itself."""
     runs: list[RunNow] = field(default_factory=list)
     failure: str = ""
     """What failed last, where the status is that something failed."""
@@ -152,11 +157,12 @@ async def _runs_of(plane: Plane, installs: Sequence[str]) -> dict[str, list[RunN
 
 
 async def _with_trouble(plane: Plane, run: RunNow, one_by_one: asyncio.Semaphore) -> RunNow:
-    """The run with what its activities failed by, if they are tried again."""
+    """The run with why it is stuck, and what its activities failed by, if they are tried again."""
     async with one_by_one:
         try:
             handle = plane.client.get_workflow_handle(run.workflow_id)
             described = await handle.describe(rpc_timeout=ANSWER)
+            run = replace(run, stuck=await why_stuck(plane.client, described))
         except RPCError:
             return run
     description = await plane.plain_text(described.raw_description)
@@ -170,6 +176,11 @@ async def _with_trouble(plane: Plane, run: RunNow, one_by_one: asyncio.Semaphore
     return replace(run, trouble=failure_words(newest), disk_is_full=bool(full))
 
 
+async def _stuck(plane: Plane, workflow_id: str, one_by_one: asyncio.Semaphore) -> str:
+    async with one_by_one:
+        return await stuck_if_asked(plane.client, workflow_id)
+
+
 async def _row(
     plane: Plane,
     found: WorkflowExecution,
@@ -179,6 +190,7 @@ async def _row(
 ) -> Row:
     install = _install_of(found)
     status = _shown(found, ATTRIBUTE_STATUS)
+    stuck = await _stuck(plane, found.id, one_by_one)
     async with one_by_one:
         polled = await plane.polled(install_queue(install))
         failure = await _failure(plane, install) if status == "failed" else ""
@@ -188,6 +200,7 @@ async def _row(
         release=_shown(found, ATTRIBUTE_RELEASE),
         status=status,
         worker=turned_away(known, install) or _worker(polled, met=status != "waits for its worker"),
+        stuck=stuck,
         runs=runs.get(install, []),
         failure=failure,
     )

@@ -19,6 +19,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from contracts.errors import Unreachable
 from contracts.names import CONTROL_QUEUE
 from exclave.exits import Away, Refused
+from exclave.stuck import stuck_if_asked
 from exclave.updates import was_put_back
 from wire.connection import TemporalAddress
 
@@ -107,6 +108,9 @@ class Refusals:
             return Away(
                 f"The control workers at {self._where.address} came back just now; ask again."
             )
+        stuck = await stuck_if_asked(self._client, workflow_id)
+        if stuck:
+            return Refused(stuck)
         if was_put_back(error):
             return Away(
                 f"{workflow_id} takes no update now: its workflow tasks fail. Its history in the "
@@ -114,7 +118,7 @@ class Refusals:
             )
         return Refused(f"{workflow_id} cannot be asked: {error.message}")
 
-    async def of_silence(self, workflow_id: str, *, sent: bool = False) -> Away:
+    async def of_silence(self, workflow_id: str, *, sent: bool = False) -> Refused | Away:
         """Of a call that nobody answered in time; arguments as those of `of_call`."""
         try:
             polled = await last_poll(self._client, CONTROL_QUEUE, WORKFLOWS)
@@ -123,6 +127,9 @@ class Refusals:
         yet = " What was sent may still be done: look with `exclave status`." if sent else ""
         if polled is None or datetime.now(UTC) - polled > POLLS_AT_LEAST:
             return Away(self._no_control_worker() + yet)
+        stuck = await stuck_if_asked(self._client, workflow_id)
+        if stuck:
+            return Refused(stuck + yet)
         return Away(
             f"{workflow_id} does not answer within {ANSWER.total_seconds():.0f} s. Either the "
             "control workers went down a moment ago, or something that it needs does not answer; "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from contracts.installs import RunStarted
 from exclave.desk import Desk
 from exclave.exits import CommandEnded, Exit, Refused
-from exclave.following import End, Following, Look
+from exclave.following import End, Following, How, Look
 from exclave.output import Output, print_json
 from exclave.plane import Plane
 from exclave.plans import who
@@ -27,6 +27,8 @@ class Manner:
     """Standard output is for the command's answer alone; the progress goes to standard error."""
     result: Callable[[Lines, End], None] | None = None
     """Tells a person what the run gave."""
+    wanted: How = "done"
+    """How the run is to end; otherwise the command fails."""
 
 
 async def follow_or_leave(
@@ -74,7 +76,7 @@ async def _watch(following: Following, telling: Telling, desk: Desk, manner: Man
         if look.end is not None:
             await desk.close()
             telling.ended(run, look.end)
-            if look.end.how != "done":
+            if look.end.how != manner.wanted:
                 raise Refused(_failure(run, look.end))
             return look.end
     raise AssertionError("the last look has the end")
@@ -95,6 +97,8 @@ def _waits(run: str, look: Look) -> str:
 
 
 def _failure(run: str, end: End) -> str:
+    if end.how == "done":
+        return f"{run} had done all that it had to, before it could be cancelled."
     # Set in, so that no line of it looks like one of ours.
     many = "\n" in end.message
     told = end.message.replace("\n", "\n  ")

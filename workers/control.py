@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import logging
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from wire.gateway_address import GatewayAddress, NoGatewayAddress
 from wire.key_settings import handed_keys
 from wire.unreadable import Readable
 from workers.flags import add_keys_flag, keys_of
-from workers.process import DRAIN_TIMEOUT, Settings, run
+from workers.process import Settings, run
 from workflows.access import Access
 from workflows.action import Action
 from workflows.build import Build
@@ -43,6 +44,11 @@ _log = logging.getLogger(__name__)
 _ACTIVITIES = 10_000
 """At a time: a look at a run that holds a turn takes a slot for as long as another run waits, which
 may be weeks, and needs nothing else."""
+
+_DRAIN_TIMEOUT = timedelta(seconds=5)
+"""Nothing here has a tool. A look at a run may last for weeks; another control worker looks on."""
+_LEAVES_WITHIN_SECONDS = 10.0
+"""A run whose workflow tasks fail again and again would hold the drain for ever."""
 
 WORKFLOWS = (Build, Install, Provision, Deploy, Deprovision, Action, Access, Unknown)
 
@@ -111,6 +117,7 @@ def main() -> None:
         ),
         Settings(
             keys=lambda: keys,
+            leaves_within_seconds=_LEAVES_WITHIN_SECONDS,
             connected=partial(tell_token_keys, authority=authority) if authority else None,
         ),
     )
@@ -196,7 +203,7 @@ def make(
         ],
         interceptors=[ArgumentCount(), Readable(), Boundary()],
         max_concurrent_activities=_ACTIVITIES,
-        graceful_shutdown_timeout=DRAIN_TIMEOUT,
+        graceful_shutdown_timeout=_DRAIN_TIMEOUT,
     )
 
 

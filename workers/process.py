@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from temporalio.client import Client
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig
@@ -65,6 +65,9 @@ class Settings:
     """Once, beside the work: what the process has to tell the control plane."""
     after: Callable[[], Awaitable[None]] = nothing
     """Once no work is left, before the process ends."""
+    leaves_within_seconds: float | None = None
+    """How long the drain of a worker without tools may take; then it leaves all the same, and what
+    it had goes on elsewhere. None waits for as long as tools need."""
     paused: Callable[[], bool] = lambda: False
     """Looked at again and again: whether it shall take no work for now."""
 
@@ -87,6 +90,10 @@ def run(where: TemporalAddress, make: Make, settings: Settings) -> None:
         logging.getLogger(chatty).setLevel(logging.WARNING)
     _tell_of_the_sdk_as_of_ourselves()
     status = asyncio.run(_Life(where, make, settings).live())
+    _leave(status)
+
+
+def _leave(status: int) -> NoReturn:
     # Interpreter shutdown crashed in the SDK's native threads on 3.11; there is nothing left to do.
     logging.shutdown()
     sys.stdout.flush()
@@ -129,13 +136,18 @@ class _Life:
         self._telling: asyncio.Future[None] | None = None
         self._delays: Iterator[float] = delays()
         self._interrupting: asyncio.Task[None] | None = None
+        self._left_work = False
 
     async def live(self) -> int:
         """Live, and give the status to exit with."""
         try:
-            return await self._live()
+            status = await self._live()
         finally:
             await self._settings.after()
+        if self._left_work:
+            # The end of the event loop would wait for it.
+            _leave(status)
+        return status
 
     async def _live(self) -> int:
         loop = asyncio.get_running_loop()
@@ -222,9 +234,18 @@ class _Life:
                 asyncio.create_task(worker.shutdown()),
                 asyncio.create_task(self._in_vain.wait()),
             ]
-            await asyncio.wait({working, stopping[-1]}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                {working, stopping[-1]},
+                return_when=asyncio.FIRST_COMPLETED,
+                timeout=self._settings.leaves_within_seconds,
+            )
         for task in stopping:
             task.cancel()
+        if not working.done() and not self._in_vain.is_set():
+            # Such as a run whose workflow tasks fail without end.
+            _log.warning("Leaving with work that does not end; it goes on elsewhere, or later.")
+            self._left_work = True
+            return
         if not working.done():
             _log.warning(
                 "Leaving, though %s has not taken every result: what an operation came to is in "

@@ -111,7 +111,7 @@ def control_workers(declaration: Declaration) -> list[Program]:
         *_reached_by_workers(declaration),
     )
     return [
-        Program(name, f"{title} worker", _module("workers.control", *control), works=True)
+        Program(name, f"{title} worker", _module("workers.control", *control))
         for name, title in _numbered("control", declaration.workers.control)
     ]
 

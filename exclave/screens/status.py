@@ -11,6 +11,7 @@ from exclave.screens.terminal import Lines, short
 
 _COLOURS = {
     "failed": "red",
+    "stuck": "red",
     "away": "yellow",
     "never seen": "yellow",
     "paused": "yellow",
@@ -37,6 +38,9 @@ def show_overview(lines: Lines, found: Overview) -> None:
         for run in row.runs:
             if run.disk_is_full:
                 lines(lines.paint(f"  disk full: {_first_line(run.trouble)}", "red"))
+        for stuck in [row.stuck, *(run.stuck for run in row.runs)]:
+            for line in plain(stuck).splitlines():
+                lines(lines.paint(f"  {line}", "red"))
         if row.failure:
             lines(lines.paint(f"  failed: {_first_line(row.failure)}", "red"))
     if found.total > len(found.rows):
@@ -48,7 +52,8 @@ def show_overview(lines: Lines, found: Overview) -> None:
 
 def _cells(row: Row) -> tuple[str, ...]:
     now = _run(row.runs[0]) if row.runs else "-"
-    return (row.install, row.app, short(row.release), row.status or "-", row.worker, now)
+    status = "stuck" if row.stuck else row.status or "-"
+    return (row.install, row.app, short(row.release), status, row.worker, now)
 
 
 def _aligned(
@@ -62,6 +67,8 @@ def _aligned(
 
 
 def _run(run: RunNow) -> str:
+    if run.stuck:
+        return f"{run.workflow_id} stuck"
     of = f" of {run.component}" if run.component and "approval" in run.status else ""
     return f"{run.workflow_id} {run.status}{of}".strip()
 
@@ -79,6 +86,7 @@ def show_close(lines: Lines, found: Close) -> None:
     lines()
     for name, text in _facts(lines, found):
         lines(f"  {name:<10}{text}")
+    _show_stuck(lines, found)
     _show_waiting(lines, found)
     if status.failure is not None:
         lines()
@@ -129,6 +137,14 @@ def _worker_words(found: Close) -> str:
     tools = ", ".join(f"{name} {version}" for name, version in sorted(told.tools.items()))
     seen = f"asked for work {_time(found.polled)}" if found.polled else f"seen {_time(worker.seen)}"
     return f" on {told.host}, version {told.version}, with {tools or 'no tools'}; {seen}"
+
+
+def _show_stuck(lines: Lines, found: Close) -> None:
+    for run in found.runs:
+        if run.stuck:
+            lines()
+            for line in plain(run.stuck).splitlines():
+                lines(lines.paint(line, "red"))
 
 
 def _show_waiting(lines: Lines, found: Close) -> None:

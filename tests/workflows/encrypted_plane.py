@@ -38,6 +38,13 @@ class EncryptedPlane:
 
 
 @asynccontextmanager
+async def encrypted_server() -> AsyncIterator[EncryptedPlane]:
+    """Without a control worker."""
+    async with temporal() as plain:
+        yield EncryptedPlane(_with(plain, MASTER), FakeControl())
+
+
+@asynccontextmanager
 async def encrypted_plane(*, replays: bool = True) -> AsyncIterator[EncryptedPlane]:
     """All of it, and nothing of it afterwards. All that ran there must replay.
 

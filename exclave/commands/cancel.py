@@ -1,0 +1,89 @@
+"""`exclave cancel`: ends a run early, once its tools have stopped."""
+
+from temporalio.service import RPCError
+
+from contracts.names import owner_of
+from exclave.arguments import DetachOption, RunArgument
+from exclave.exits import Refused, run
+from exclave.output import Output, OutputOption, print_json
+from exclave.plane import ANSWER, Plane
+from exclave.runs import run_that_changes
+from exclave.screens.terminal import Lines
+from exclave.stuck import stuck_if_asked
+from exclave.watching import Manner, watch
+
+_MEANINGS = {
+    "build": "A release comes of it only if it was made already; nothing of it was deployed.",
+    "action": "The step that runs is interrupted, and none after it is begun.",
+}
+_OF_INSTALLS = (
+    "Nothing more is begun. A tool that works is interrupted, and the run ends once the install's "
+    "worker has said that it has stopped. What was applied stays: nothing is rolled back. To bring "
+    "the install where it shall be, deploy again, or roll back."
+)
+
+_ENTITIES = {
+    "install": "the install itself, which grants turns to runs",
+    "access": "what knows which workers may pass the gateway",
+}
+
+
+def cancel(
+    name: RunArgument, detach: DetachOption = False, output: OutputOption = Output.TEXT
+) -> None:
+    """Cancel a run: nothing more is begun for it, and its tools are interrupted.
+
+    A tool is asked to stop by itself first, so that it can write down what it has done; that may
+    take minutes. What was applied stays as it is. While the install's worker is away, the run waits
+    for it, and holds its turn: the worker alone knows whether a tool still works.
+
+    Example:
+
+        exclave cancel deploy/acme/7
+
+        exclave cancel acme
+
+        exclave cancel build/shop/2026-01-01 --detach
+    """
+    run(_cancel(name, detach, output))
+
+
+async def _cancel(name: str, detach: bool, output: Output) -> None:
+    plane = await Plane.reach()
+    workflow_id = await run_that_changes(plane, name)
+    if workflow_id is None:
+        raise Refused(f"There is nothing to cancel: no run changes {name} now.")
+    kind = _kind(workflow_id)
+    await _ask(plane, workflow_id)
+    stuck = await stuck_if_asked(plane.client, workflow_id)
+    if stuck:
+        raise Refused(f"{stuck}\nThe cancel is noted, and counts once it goes on.")
+    if output is Output.JSON and detach:
+        print_json({"run": workflow_id, "cancelling": True})
+    if output is Output.TEXT:
+        Lines(err=True)(f"{workflow_id} is told to end. {_MEANINGS.get(kind, _OF_INSTALLS)}")
+    if not detach:
+        end = await watch(plane, workflow_id, "", Manner(output, wanted="cancelled"))
+        if output is Output.TEXT:
+            Lines()(f"{workflow_id} is {end.how}.")
+
+
+def _kind(workflow_id: str) -> str:
+    kind, _ = owner_of(workflow_id) or ("", "")
+    if kind in _ENTITIES:
+        raise Refused(
+            f"{workflow_id} is no run, but {_ENTITIES[kind]}: it is not cancelled. Name a run, "
+            "such as deploy/acme/7."
+        )
+    return kind
+
+
+async def _ask(plane: Plane, workflow_id: str) -> None:
+    try:
+        handle = plane.run(workflow_id)
+        status = (await handle.describe(rpc_timeout=ANSWER)).status
+        if status is not None and status.name != "RUNNING":
+            raise await plane.refusals.of_ended(workflow_id)
+        await handle.cancel(rpc_timeout=ANSWER)
+    except RPCError as error:
+        raise await plane.refusals.of_call(error, workflow_id) from error
