@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from temporalio.exceptions import ApplicationError
 from temporalio.exceptions import CancelledError as TemporalCancelledError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from activities import spans
@@ -28,6 +29,16 @@ from store.interface import Conflict, StoreUnavailable
 from store.reserve import is_full
 
 _log = logging.getLogger(__name__)
+_WRONG_CALLS = frozenset(
+    {
+        RPCStatusCode.INVALID_ARGUMENT,
+        RPCStatusCode.NOT_FOUND,
+        RPCStatusCode.ALREADY_EXISTS,
+        RPCStatusCode.OUT_OF_RANGE,
+        RPCStatusCode.UNIMPLEMENTED,
+    }
+)
+"""What Temporal says of the call itself, whoever sends it and whenever."""
 _ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -116,6 +127,9 @@ class _Inbound(ActivityInboundInterceptor):
             raise error.with_traceback(None) from None
         except (StoreUnavailable, Conflict) as error:
             raise of_store(error) from None
+        except RPCError as error:
+            place = _logged(error)
+            raise _of_temporal(error, place) from None
         except OSError as error:
             _logged(error)
             if is_full(error):
@@ -140,6 +154,14 @@ class _Inbound(ActivityInboundInterceptor):
             raise PolicyDenied(
                 f"This worker belongs to the install {self._install!r}, not to {install!r}."
             )
+
+
+def _of_temporal(error: RPCError, place: str) -> Unreachable | Bug:
+    """Of a call to Temporal that failed: busy, away or not itself, it may answer the next time."""
+    said = f"Temporal answered {error.status.name} to what {place} asked"
+    if error.status in _WRONG_CALLS:
+        return Bug(f"{said}: this is a fault of Exclave's own. The worker's log has the rest.")
+    return Unreachable(f"{said}. It is tried again until it does.")
 
 
 def _logged(error: Exception) -> str:

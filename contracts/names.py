@@ -5,6 +5,7 @@ The first two segments of a workflow id say whose run it is (`deploy/acme/7` bel
 time to it.
 """
 
+import hashlib
 import re
 from typing import Annotated, Final
 
@@ -47,7 +48,10 @@ SEARCH_ATTRIBUTES: Final = (
 """All of type Keyword: an SQL store allows ten of those and three of any other type."""
 
 
-_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@+=~/-]{0,254}")
+ID_LIMIT: Final = 255
+"""The most characters of any id: a server on PostgreSQL keeps no more, and tries to keep a longer
+one again without end."""
+_ID: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:@+=~/-]{{0,{ID_LIMIT - 1}}}")
 
 
 def is_id(text: str) -> bool:
@@ -60,6 +64,11 @@ def is_id(text: str) -> bool:
 def action_subject(action: str) -> str:
     """What the operations of an action work on; those of a component work on its name."""
     return f"action/{action}"
+
+
+def digits_of(text: str) -> str:
+    """32 hexadecimal digits that stand for a text which is too long for an id."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def install_queue(install: str) -> str:

@@ -65,11 +65,11 @@ class Row:
     status: str
     worker: str
     """`connected`, `away` or `never seen`; `revoked` or `paused` where it gets no work any more."""
-    stuck: str = ""
-    """As of a run, of the install itself."""
     runs: list[RunNow] = field(default_factory=list)
     failure: str = ""
     """What failed last, where the status is that something failed."""
+    stuck: str = ""
+    """As of a run, of the install itself."""
 
 
 @dataclass(frozen=True)

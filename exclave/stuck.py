@@ -10,6 +10,7 @@ from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverse
 from temporalio.client import Client, WorkflowExecutionDescription
 from temporalio.service import RPCError
 
+from apps.showing import shown
 from exclave.history import failure_words
 from wire.plain_text import plain_text
 
@@ -63,7 +64,8 @@ async def _reason(client: Client, description: WorkflowExecutionDescription) -> 
     for event in found.history.events:
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
             plain = await plain_text(client, event)
-            return failure_words(plain.workflow_task_failed_event_attributes.failure)
+            # Within one line: it may be anybody's.
+            return shown(failure_words(plain.workflow_task_failed_event_attributes.failure))
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
             return "no control worker answers it in time"
     return ""

@@ -28,6 +28,7 @@ from wire.connection import TemporalAddress, delays
 from wire.gateway_address import GatewayAddress, NoGatewayAddress
 from wire.key_settings import handed_keys
 from wire.unreadable import Readable
+from workers.attributes_check import has_attributes
 from workers.flags import add_keys_flag, keys_of
 from workers.process import Settings, run
 from workflows.access import Access
@@ -47,6 +48,10 @@ may be weeks, and needs nothing else."""
 
 _DRAIN_TIMEOUT = timedelta(seconds=5)
 """Nothing here has a tool. A look at a run may last for weeks; another control worker looks on."""
+_STICKY = timedelta(seconds=2)
+"""A run's tasks wait so long for the worker that has it in memory: that one may have been killed.
+The SDK's own 10 s are what a person then waits for an approval to count. Were it very short, a busy
+worker would have its runs replayed elsewhere."""
 _LEAVES_WITHIN_SECONDS = 10.0
 """A run whose workflow tasks fail again and again would hold the drain for ever."""
 
@@ -116,6 +121,7 @@ def main() -> None:
             partial(handed_keys, client.namespace, file=settings.keys),
         ),
         Settings(
+            before=partial(has_attributes, where),
             keys=lambda: keys,
             leaves_within_seconds=_LEAVES_WITHIN_SECONDS,
             connected=partial(tell_token_keys, authority=authority) if authority else None,
@@ -204,6 +210,7 @@ def make(
         interceptors=[ArgumentCount(), Readable(), Boundary()],
         max_concurrent_activities=_ACTIVITIES,
         graceful_shutdown_timeout=_DRAIN_TIMEOUT,
+        sticky_queue_schedule_to_start_timeout=_STICKY,
     )
 
 

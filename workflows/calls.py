@@ -1,7 +1,7 @@
 """How a workflow calls an activity: by its declaration in the contract, typed both ways."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import TypeVar, cast
@@ -9,18 +9,35 @@ from typing import TypeVar, cast
 from pydantic import BaseModel
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    ChildWorkflowError,
+    FailureError,
+)
 from temporalio.workflow import ActivityCancellationType
 
 from contracts import operations
 from contracts.activities import Activity
 from contracts.answers import AnswerTo, Unfit, too_much
-from contracts.errors import BadAnswer, by_type
+from contracts.errors import (
+    BadAnswer,
+    BadConfig,
+    BadInput,
+    NotThere,
+    NotUnderstood,
+    by_type,
+)
 from contracts.names import BUILD_QUEUE, CONTROL_QUEUE, install_queue
 from contracts.operations import StopInput
 
+R = TypeVar("R")
 I = TypeVar("I", bound=BaseModel)  # noqa: E741 - as in the declaration
 O = TypeVar("O", bound=BaseModel)  # noqa: E741
+
+_AGAIN = timedelta(minutes=1)
+"""After an error that Temporal itself does not try again."""
+_OF_ITS_INPUT = frozenset(one.__name__ for one in (BadInput, BadConfig, NotThere, NotUnderstood))
 
 
 BOUNDED = "answers-are-bounded"
@@ -224,6 +241,33 @@ async def _call_local(
         summary=summary or activity.name,
     )
     return result
+
+
+async def until_it_is_done(begin: Callable[[], Awaitable[R]]) -> R:
+    """Have an entity's activity done, again and again if it must be: nobody's error ends an entity.
+
+    Args:
+        begin: Begins it anew.
+
+    Raises:
+        ExclaveError: what the entity was started with is wrong, so that it is of no use.
+        asyncio.CancelledError: it was cancelled.
+    """
+    while True:
+        try:
+            with failing_as_its_activity():
+                return await begin()
+        except FailureError as error:
+            is_of_its_input = isinstance(error, ApplicationError) and error.type in _OF_ITS_INPUT
+            # Asked last: an entity that nothing goes wrong in has no marker of the patch.
+            if (
+                is_of_its_input
+                or workflow.cancellation_reason() is not None
+                or not workflow.patched("entities-go-on")
+            ):
+                raise
+            workflow.logger.error("Tried again in %s: %s", _AGAIN, in_words(error))
+        await asyncio.sleep(_AGAIN.total_seconds())
 
 
 @contextmanager

@@ -45,8 +45,8 @@ from workflows.calls import (
     call,
     call_control,
     end_if_cancelled,
-    failing_as_its_activity,
     in_words,
+    until_it_is_done,
     without_local_activities,
 )
 from workflows.declared_inputs import merged, refuse_size, refuse_values
@@ -90,8 +90,7 @@ class Install:
         show(app=input.app, install=input.install)
         with showing_its_end():
             if input.carried is None:
-                with failing_as_its_activity():
-                    await self._begin(input, turns)
+                await self._begin(input, turns)
             self._ready = True
             meeting = asyncio.create_task(self._meet_worker()) if self._worker is None else None
             self._show_details()
@@ -118,30 +117,37 @@ class Install:
 
     async def _begin(self, input: InstallInput, turns: TurnQueue) -> None:
         """Take over what a former Install of the same name left, and learn the inputs."""
-        left = await call(
-            installs.OPEN_RUNS,
-            OpenRunsInput(install=input.install),
-            queue=CONTROL_QUEUE,
-            summary="open runs of this install",
+        left = await until_it_is_done(
+            lambda: call(
+                installs.OPEN_RUNS,
+                OpenRunsInput(install=input.install),
+                queue=CONTROL_QUEUE,
+                summary="open runs of this install",
+            )
         )
         turns.adopt(left.runs)
         for run in left.runs:
             self._releases.tell(run.release)
         if input.release is not None:
-            graph = await call_control(
-                releases.READ,
-                ReadRelease(app=input.app, release=input.release),
-                local=self._local,
-                retry=UNTIL_DONE,
-                summary="read the declared inputs",
+            read = ReadRelease(app=input.app, release=input.release)
+            graph = await until_it_is_done(
+                lambda: call_control(
+                    releases.READ,
+                    read,
+                    local=self._local,
+                    retry=UNTIL_DONE,
+                    summary="read the declared inputs",
+                )
             )
             self._declared, self._known = graph.inputs, input.release
         if workflow.patched("stack"):
-            self._stack = await call(
-                stacks.RENDER_STACK,
-                RenderStack(install=input.install, app=input.app, store=input.store),
-                queue=CONTROL_QUEUE,
-                summary="render the stack for the customer",
+            self._stack = await until_it_is_done(
+                lambda: call(
+                    stacks.RENDER_STACK,
+                    RenderStack(install=input.install, app=input.app, store=input.store),
+                    queue=CONTROL_QUEUE,
+                    summary="render the stack for the customer",
+                )
             )
 
     async def _serve(self, turns: TurnQueue) -> None:

@@ -12,7 +12,7 @@ from contracts import schedules
 from contracts.actions import ActionInput
 from contracts.deploys import TriggeredAction
 from contracts.errors import ActionFailed
-from contracts.names import CONTROL_QUEUE, Digest, Name
+from contracts.names import CONTROL_QUEUE, ID_LIMIT, Digest, Name, digits_of
 from contracts.schedules import CronAction, SetSchedules
 from workflows.calls import call, end_if_cancelled, typed_cause
 from workflows.identity import shown_from_the_start
@@ -73,10 +73,14 @@ class TriggeredActions:
     def _workflow_id(self, one: TriggeredAction) -> str:
         """Names the run that it belongs to, and is new for each."""
         info = workflow.info()
-        kind, _, rest = info.workflow_id.partition(f"/{self.install}/")
-        run = f"{kind}-{rest.replace('/', '-')}-{info.first_execution_run_id[:8]}"
-        parts = ("action", self.install, one.action, run, one.trigger, one.component)
-        return "/".join(part for part in parts if part)
+        kind, _, name = info.workflow_id.partition(f"/{self.install}/")
+        run = f"{kind}-{name.replace('/', '-')}-{info.first_execution_run_id[:8]}"
+        named = (run, one.trigger, one.component)
+        rest = "/".join(part for part in named if part)
+        workflow_id = f"action/{self.install}/{one.action}/{rest}"
+        if len(workflow_id) > ID_LIMIT and workflow.patched("ids-that-fit"):
+            return f"action/{self.install}/{one.action}/{digits_of(rest)}"
+        return workflow_id
 
 
 async def set_schedules(

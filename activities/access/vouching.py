@@ -33,6 +33,7 @@ _HEADERS = frozenset(
 )
 _ALGORITHMS = ["RS256", "ES256"]
 _SKEW_SECONDS = 300
+_THROTTLED = "<Code>Throttling"
 
 
 class NotVouched(Exception):
@@ -86,7 +87,9 @@ class Aws:
                 answer = client.post(url, headers=headers, content=STS_BODY)
         except httpx.HTTPError as error:
             raise OSError(f"{url} does not answer ({type(error).__name__})") from error
-        if answer.status_code >= 500 or answer.status_code == 429:
+        # STS tells of its limits by the status of a bad request.
+        is_busy = answer.status_code == 400 and _THROTTLED in answer.text[:_LARGEST_ANSWER]
+        if answer.status_code >= 500 or answer.status_code == 429 or is_busy:
             raise OSError(f"{url} answers {answer.status_code}")
         if answer.status_code != 200:
             raise NotVouched(

@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from exclave.dev.data import PidFile
 from exclave.dev.programs import Program
+from exclave.dev.server import NotAsDeclared
 from workers.readiness import READY_LINE, READY_VARIABLE
 
 READY_SECONDS = 60.0
@@ -70,6 +71,9 @@ class Child:
         except FailedToStart:
             await self._end(killable=True)
             raise
+        except NotAsDeclared as error:
+            await self._end(killable=True)
+            raise FailedToStart(str(error)) from error
 
     def keep(self) -> "asyncio.Task[None]":
         """From now on, start the process again whenever it ends; the task never ends by itself."""

@@ -2,14 +2,17 @@
 
 import asyncio
 
-from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from contracts.names import SEARCH_ATTRIBUTES
+from wire.search_attributes import missing_attributes, what_to_do
 
 _INTERVAL_SECONDS = 0.1
+
+
+class NotAsDeclared(Exception):
+    """The server has come up, and never will be as it was declared."""
 
 
 async def server_answers(address: str, namespace: str) -> None:
@@ -21,6 +24,9 @@ async def server_answers(address: str, namespace: str) -> None:
     Args:
         address: `host:port` of the Temporal frontend.
         namespace: The declared namespace.
+
+    Raises:
+        NotAsDeclared: one of them is of another type, in a database from elsewhere.
     """
     while not await _has_everything(address, namespace):  # noqa: ASYNC110 - it tells no event
         await asyncio.sleep(_INTERVAL_SECONDS)
@@ -32,10 +38,10 @@ async def _has_everything(address: str, namespace: str) -> bool:
         await client.workflow_service.describe_namespace(
             DescribeNamespaceRequest(namespace=namespace)
         )
-        found = await client.operator_service.list_search_attributes(
-            ListSearchAttributesRequest(namespace=namespace)
-        )
+        missing, wrong = await missing_attributes(client)
     except (RuntimeError, RPCError):
         # RuntimeError is what connecting to an address that does not answer raises.
         return False
-    return set(SEARCH_ATTRIBUTES) <= set(found.custom_attributes)
+    if wrong:
+        raise NotAsDeclared(what_to_do(client, [], wrong))
+    return not missing

@@ -39,8 +39,8 @@ def show_overview(lines: Lines, found: Overview) -> None:
             if run.disk_is_full:
                 lines(lines.paint(f"  disk full: {_first_line(run.trouble)}", "red"))
         for stuck in [row.stuck, *(run.stuck for run in row.runs)]:
-            for line in plain(stuck).splitlines():
-                lines(lines.paint(f"  {line}", "red"))
+            if stuck:
+                lines.block(shown_output(stuck), indent="  ")
         if row.failure:
             lines(lines.paint(f"  failed: {_first_line(row.failure)}", "red"))
     if found.total > len(found.rows):
@@ -143,8 +143,7 @@ def _show_stuck(lines: Lines, found: Close) -> None:
     for run in found.runs:
         if run.stuck:
             lines()
-            for line in plain(run.stuck).splitlines():
-                lines(lines.paint(line, "red"))
+            lines.block(shown_output(run.stuck))
 
 
 def _show_waiting(lines: Lines, found: Close) -> None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.exceptions import CancelledError as TemporalCancelledError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from activities.boundary import Boundary
@@ -173,4 +174,41 @@ async def test_what_the_machine_lacks_is_named_and_tried_again(error: OSError, s
     assert not caught.value.non_retryable
     assert says in caught.value.message
     assert "Free space or mend it" in caught.value.message
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        RPCStatusCode.RESOURCE_EXHAUSTED,
+        RPCStatusCode.UNAVAILABLE,
+        RPCStatusCode.DEADLINE_EXCEEDED,
+        RPCStatusCode.ABORTED,
+        RPCStatusCode.CANCELLED,
+        RPCStatusCode.UNKNOWN,
+        RPCStatusCode.INTERNAL,
+        RPCStatusCode.FAILED_PRECONDITION,
+        RPCStatusCode.UNAUTHENTICATED,
+        RPCStatusCode.PERMISSION_DENIED,
+    ],
+)
+async def test_a_temporal_that_is_busy_or_away_is_asked_again(status: RPCStatusCode) -> None:
+    def raises() -> None:
+        raise RPCError(SECRET, status, b"")
+
+    with pytest.raises(Unreachable) as caught:
+        await execute(Nothing(), does=raises)
+    assert not caught.value.non_retryable
+    assert status.name in caught.value.message
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.NOT_FOUND])
+async def test_a_call_that_can_never_be_right_is_a_bug(status: RPCStatusCode) -> None:
+    def raises() -> None:
+        raise RPCError(SECRET, status, b"")
+
+    with pytest.raises(Bug) as caught:
+        await execute(Nothing(), does=raises)
+    assert status.name in caught.value.message
     assert SECRET not in str(caught.value)

@@ -98,12 +98,15 @@ class FakeControl:
         self.unknown: set[tuple[str, str]] = set()
         """Releases that are not of that app."""
         self.read_by: list[str] = []
+        self.broken: dict[str, list[Exception]] = {}
+        """By app or install: what is raised instead of the next answers."""
         self.behind_gateway: set[str] = set()
         """Installs whose workers enrol."""
 
     @activity.defn(name=releases.READ.name)
     async def read(self, input: ReadRelease) -> ReleaseGraph:
         self.read_by.append(activity.info().workflow_id or "")
+        self._refuse(input.app)
         if input.app not in self.inputs:
             raise NotThere(f"there is no app {input.app}")
         if (input.app, input.release) in self.unknown:
@@ -113,8 +116,13 @@ class FakeControl:
 
     @activity.defn(name=stacks.RENDER_STACK.name)
     async def render(self, input: RenderStack) -> Stack:
+        self._refuse(f"stack of {input.install}")
         token_file = "enrolment-token" if input.install in self.behind_gateway else ""
         return Stack(kind="systemd", files={"README.md": input.install}, token_file=token_file)
+
+    def _refuse(self, whose: str) -> None:
+        if self.broken.get(whose):
+            raise self.broken[whose].pop(0)
 
     @activity.defn(name=schedules.SET_SCHEDULES.name)
     async def set_schedules(self, input: SetSchedules) -> SchedulesSet:
