@@ -63,6 +63,15 @@ def hex_of(digest: str) -> str:
     return checked_digest(digest).partition(":")[2]
 
 
+def keeping_tag(digest: str) -> str:
+    """The tag that keeps a manifest from a registry's garbage collector, which takes what has none.
+
+    Not `sha256-…`, with or without an ending: those are cosign's, and the ones by which registries
+    without a referrers API find what refers to a manifest.
+    """
+    return f"exclave-sha256-{hex_of(digest)}"
+
+
 def digest_of(data: bytes) -> str:
     """The digest of `data`."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"

@@ -25,6 +25,7 @@ from artifacts.names import (
     checked_repository,
     digest_of,
     digest_of_file,
+    keeping_tag,
 )
 from artifacts.transport import Transport
 
@@ -46,6 +47,7 @@ class Registry:
         timeout: httpx.Timeout = _TIMEOUT,
         auth: httpx.Auth | None = None,
         trust: ssl.SSLContext | None = None,
+        keeps: bool = False,
     ) -> None:
         """Nothing is connected yet.
 
@@ -54,7 +56,10 @@ class Registry:
             timeout: seconds for connecting, and for each wait for the next bytes.
             auth: what each request is shown with.
             trust: the authorities of its certificate; by default, the well-known ones.
+            keeps: give each manifest that is pushed a tag of its own, so that a garbage collector
+                leaves it; behind a gateway, the gateway does.
         """
+        self._keeps = keeps
         self.address = base_url.rstrip("/")
         self._transport = Transport(self.address, timeout, auth, trust)
 
@@ -111,10 +116,14 @@ class Registry:
             tag: a tag to set; without one it can be had by its digest alone.
         """
         digest = digest_of(data)
-        url = self._url(repository, "manifests", checked_reference(tag or digest))
+        references = [tag or digest]
+        if self._keeps:
+            references.append(keeping_tag(digest))
         headers = {"Content-Type": media_type}
-        with self._transport.stream("PUT", url, content=data, headers=headers) as response:
-            self._transport.expect_success(response)
+        for reference in references:
+            url = self._url(repository, "manifests", checked_reference(reference))
+            with self._transport.stream("PUT", url, content=data, headers=headers) as response:
+                self._transport.expect_success(response)
         return Descriptor(media_type, digest, len(data))
 
     def get_manifest(self, repository: str, digest: str) -> bytes:

@@ -44,7 +44,7 @@ def push(address: str, folder: Path) -> str:
         Refused: the folder cannot be packed, or the registry does not take it.
     """
     try:
-        with Registry(address) as registry:
+        with Registry(address, keeps=True) as registry:
             return push_source(registry, folder)
     except RegistryUnreachable as error:
         raise Away(

@@ -90,7 +90,7 @@ def _direct(parser: argparse.ArgumentParser, settings: argparse.Namespace) -> _W
     if settings.registry is None:
         parser.error("name an enrolment file, or, without a gateway, --registry")
     where = TemporalAddress.from_environment(settings.address, settings.namespace)
-    return _Way(where, Registry(settings.registry), lambda: None)
+    return _Way(where, Registry(settings.registry, keeps=True), lambda: None)
 
 
 def _through_gateway(parser: argparse.ArgumentParser, file: Path, data: Path) -> _Way:

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from artifacts.layout import BLOB_LIMIT_BYTES
 from artifacts.manifests import MANIFEST_LIMIT_BYTES
+from artifacts.names import keeping_tag
 from artifacts.uploads import UPLOAD_LIFE_SECONDS, TooLarge
 from gateway.pulls.contents import BackendAway
 from gateway.pulls.upstream import UpstreamRegistry, registry_error
@@ -121,7 +122,23 @@ class UpstreamBackend:
             data += piece
         headers = {"Content-Type": request.headers.get("Content-Type", "")}
         url = self._registry.url(repository, "manifests", digest)
-        return await self._sent("PUT", repository, url, headers, bytes(data))
+        answer = await self._sent("PUT", repository, url, headers, bytes(data))
+        if answer.status_code == httpx.codes.CREATED:
+            await self._keep(repository, digest, headers, bytes(data))
+        return answer
+
+    async def _keep(
+        self, repository: str, digest: str, headers: dict[str, str], data: bytes
+    ) -> None:
+        """Give a manifest the tag that garbage collectors leave it for. Builders set none, and this
+        one follows from the digest: it can be moved to no other manifest."""
+        tag = self._registry.url(repository, "manifests", keeping_tag(digest))
+        answer = await self._sent("PUT", repository, tag, headers, data)
+        if answer.status_code != httpx.codes.CREATED:
+            raise BackendAway(
+                f"the registry behind the gateway answered {answer.status_code} to the tag of "
+                f"{digest}, which its garbage collector would delete"
+            )
 
     async def _sent(
         self,
