@@ -6,11 +6,11 @@ outcome is kept for a week more, since another attempt may look for its tool.
 """
 
 import logging
-import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from activities.removal import remove_each
 from activities.terraform.state_file import UNSAVED, printed_unsaved
 from activities.workplace import Workplace
 from store.customer import APPROVALS_PREFIX, LET_IN_PREFIX
@@ -42,6 +42,8 @@ def drop_what_old_runs_left(workplace: Workplace) -> None:
 def drop_old_runs(store: Store, runs: Path, now: float | None = None) -> None:
     """Drop the plans of all but the newest runs, and the folders of all but the newest; blocks.
 
+    A folder that cannot be removed is told in the log.
+
     Args:
         store: The install's store; plans are in it.
         runs: The folder on this machine that holds a folder for each run.
@@ -49,7 +51,7 @@ def drop_old_runs(store: Store, runs: Path, now: float | None = None) -> None:
 
     Raises:
         StoreError: the store cannot be read or written.
-        OSError: a folder cannot be removed.
+        OSError: the folders cannot be listed.
     """
     history = _History(Journal(store), time.time() if now is None else now)
     plans = store.list("plans/")
@@ -60,9 +62,8 @@ def drop_old_runs(store: Store, runs: Path, now: float | None = None) -> None:
                 if key.startswith(f"{prefix}{run}/"):
                     store.delete(key)
     for group in _groups(runs).values():
-        for run in history.old(group):
-            if not _holds_a_state(runs / run):
-                shutil.rmtree(runs / run)
+        old = (runs / run for run in history.old(group))
+        remove_each(run for run in old if not _holds_a_state(run))
 
 
 def _holds_a_state(run: Path) -> bool:

@@ -29,13 +29,22 @@ def effective_inputs(
     config: "AppConfig",
     given: Mapping[str, str],
     sensitive_given: Mapping[str, str] | None = None,
+    *,
+    checked: bool = True,
 ) -> dict[str, InputValue]:
     """Every declared input with its value: as given, else its default, else the empty string.
 
     A value of `sensitive_given`, and any value of an input that is declared sensitive, is marked.
 
+    Args:
+        config: Whose inputs they are.
+        given: The values that were set.
+        sensitive_given: Those that were set on the customer's side.
+        checked: Whether values must fit; what tears down takes them as they are.
+
     Raises:
-        InputErrors: a required input is missing, an input is unknown, or a value has a wrong type.
+        InputErrors: checked, and a required input is missing, an input is unknown, or a value has a
+            wrong type.
     """
     sensitive_given = sensitive_given or {}
     values = {**given, **sensitive_given}
@@ -50,11 +59,10 @@ def effective_inputs(
         problem = _problem(item, value)
         if problem:
             problems.append(f"input `{item.name}`: {problem}")
-            continue
         text = value or ""
         is_sensitive = item.sensitive or item.name in sensitive_given
         found[item.name] = Sensitive(text) if is_sensitive else text
-    if problems:
+    if problems and checked:
         raise InputErrors(problems)
     return found
 

@@ -173,13 +173,19 @@ class InstallState:
         change_document(self._store, _SENSITIVE_INPUTS, lambda now: {**(now or {}), name: value})
         self._raise_revision()
 
-    def inputs(self, config: "AppConfig") -> dict[str, str | Sensitive]:
-        """The value of every input of the app, defaults filled in; raises `InputErrors`."""
+    def inputs(self, config: "AppConfig", *, checked: bool = True) -> dict[str, str | Sensitive]:
+        """The value of every input of the app, defaults filled in.
+
+        Raises:
+            InputErrors: checked, and values are missing or do not fit.
+        """
         found = read_document(self._store, _INPUTS)
         given = Inputs.model_validate(found[0]).values if found else {}
         sensitive = read_document(self._store, _SENSITIVE_INPUTS)
         secret = {name: str(value) for name, value in (sensitive[0] if sensitive else {}).items()}
-        return effective_inputs(config, _declared(config, given), _declared(config, secret))
+        return effective_inputs(
+            config, _declared(config, given), _declared(config, secret), checked=checked
+        )
 
     def app(self) -> str | None:
         """The app that is installed; None before any run has brought its inputs."""
@@ -260,33 +266,40 @@ class InstallState:
         self._write(_PROVISIONED, provisioned)
         return self._raise_revision()
 
-    def sandbox_document(self, config: "AppConfig", app: str) -> StateDocument:
+    def sandbox_document(
+        self, config: "AppConfig", app: str, *, checked: bool = True
+    ) -> StateDocument:
         """What the sandbox's templates see: it comes before all that is deployed.
 
         Raises:
-            InputErrors: values are missing or do not fit.
+            InputErrors: checked, and values are missing or do not fit.
         """
         return StateDocument(
             install_id=self._install,
             org=OrgState(id=self._org, name=self._org),
             app=AppState(id=app, name=app),
-            inputs=self.inputs(config),
+            inputs=self.inputs(config, checked=checked),
         )
 
     def document(
-        self, config: "AppConfig", app: str, run: ActionRun | None = None
+        self,
+        config: "AppConfig",
+        app: str,
+        run: ActionRun | None = None,
+        *,
+        checked: bool = True,
     ) -> StateDocument:
         """What templates see; within a run of an action, of that action what this run has left.
 
         Raises:
-            InputErrors: values are missing or do not fit.
+            InputErrors: checked, and values are missing or do not fit.
         """
         actions = {one.action: one for one in self._all("actions/", ActionRecord)}
         if run is not None:
             actions[run.action] = run
         sandbox = self.component(SANDBOX)
         return replace(
-            self.sandbox_document(config, app),
+            self.sandbox_document(config, app, checked=checked),
             sandbox=_sandbox(sandbox) if sandbox else None,
             components={
                 name: ComponentState(
@@ -303,10 +316,11 @@ class InstallState:
             },
         )
 
-    def secrets(self, config: "AppConfig") -> list[object]:
+    def secrets(self, config: "AppConfig", *, checked: bool = True) -> list[object]:
         """Every sensitive value that is known with a release: what must be masked wherever it shows
         up."""
-        inputs = [one.value for one in self.inputs(config).values() if isinstance(one, Sensitive)]
+        values = self.inputs(config, checked=checked).values()
+        inputs = [one.value for one in values if isinstance(one, Sensitive)]
         return [*self.secrets_of_any_release(), *inputs]
 
     def secrets_of_any_release(self) -> list[object]:

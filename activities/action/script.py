@@ -69,7 +69,7 @@ def prepare_script(
 
     Raises:
         BadConfig: a template cannot be rendered, or a variable may not be set.
-        BadInput: an input is missing.
+        BadInput: an input is missing or does not fit; not where the action belongs to a teardown.
         NotThere: the release does not hold the repository that the step runs in.
     """
     rendered = _render(workplace, config, step, input)
@@ -140,8 +140,10 @@ def _render(
         raise BadConfig(f"{input.action}, step {step.name!r}: {'; '.join(refused)}.")
     try:
         so_far = workplace.state.action_run(input.action, run_id(input))
-        data = workplace.state.document(config, input.app, so_far).template_data()
-        secrets = workplace.state.secrets(config) + _secrets_of(so_far)
+        checked = not _tears_down(input.trigger)
+        document = workplace.state.document(config, input.app, so_far, checked=checked)
+        data = document.template_data()
+        secrets = workplace.state.secrets(config, checked=checked) + _secrets_of(so_far)
         script = parse(text).render(data)
         environment = {name: parse(text).render(data) for name, text in step.env_vars.items()}
     except InputErrors as error:
@@ -155,6 +157,11 @@ def _render(
         environment={name: go_text(one.value) for name, one in environment.items()},
         mask=Mask.of(secrets),
     )
+
+
+def _tears_down(trigger: str) -> bool:
+    """Whether the action belongs to a teardown, which inputs that do not fit must not hold up."""
+    return any(f"-{what}" in trigger for what in ("teardown", "deprovision"))
 
 
 def run_id(input: StepInput) -> str:

@@ -7,11 +7,11 @@ again is let in. What the customer has decided stays, too.
 
 import asyncio
 import logging
-import shutil
 from pathlib import Path
 
 from activities.once import Say
 from activities.releases.unpacked import ERRORED_STATE
+from activities.removal import remove_each
 from activities.workplace import Workplace
 from apps.parts import SANDBOX, part_shown
 from contracts.errors import BadInput, LockHeld
@@ -26,6 +26,8 @@ _log = logging.getLogger(__name__)
 
 async def empty(workplace: Workplace, turn: Turn, say: Say) -> None:
     """Delete all that the store and this machine have of the install; may be done again.
+
+    What cannot be removed from this machine is told in the worker's log, and stays.
 
     Raises:
         BadInput: something is still deployed: its state would be lost.
@@ -81,20 +83,10 @@ def _drop_folders(workplace: Workplace) -> None:
     kept = {work / state.relative_to(work).parts[0] for state in states}
     for folder in kept:
         _log.warning("%s stays: it holds a state that Terraform could not write", folder)
-    for path in _within(work):
-        if path not in kept:
-            _remove(path)
+    remove_each(path for path in _within(work) if path not in kept)
     for folder in (workplace.data / "runs", workplace.data / "releases"):
-        for path in _within(folder):
-            _remove(path)
+        remove_each(_within(folder))
 
 
 def _within(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.is_dir() else []
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

@@ -1,12 +1,12 @@
 """What an install worker reads of a release: index, config, and the files of each part."""
 
-import shutil
 import tempfile
 from pathlib import Path
 
 from activities.releases.failures import told
 from activities.releases.reading import not_of_app, read_config, read_index
 from activities.releases.unpacked import ERRORED_STATE, Unpacked, marker_of, unpacked_at
+from activities.removal import remove_each
 from apps.config import AppConfig
 from apps.parts import SANDBOX, part_named, step_name
 from apps.release import ReleaseIndex
@@ -123,8 +123,7 @@ def _replace(destination: Path, marker: Path, archive: Path) -> None:
     parent = destination.parent
     make_private_folder(parent)
     prefix = f".{destination.name}.unpacking-"
-    for left_behind in parent.glob(f"{prefix}*"):
-        shutil.rmtree(left_behind)
+    remove_each(parent.glob(f"{prefix}*"))
     aside = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     try:
         unpack(archive, aside / "new")
@@ -135,4 +134,4 @@ def _replace(destination: Path, marker: Path, archive: Path) -> None:
         (aside / "new").rename(destination)
         sync_folder(parent)
     finally:
-        shutil.rmtree(aside)
+        remove_each([aside])

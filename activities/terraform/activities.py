@@ -1,7 +1,6 @@
 """The activities of the Terraform engine: `terraform.plan` and `terraform.apply`."""
 
 import asyncio
-import shutil
 from functools import partial
 from pathlib import Path
 
@@ -10,10 +9,12 @@ from temporalio import activity
 from activities.once import Say, once
 from activities.operations.operation import Operation, ToolEnd
 from activities.operations.spec import SNAPSHOT_FILE
+from activities.removal import remove_each
 from activities.terraform import commands
 from activities.terraform.applying import apply_to_the_end, note_unsaved
 from activities.terraform.bound import require_release
-from activities.terraform.outputs import read_whole
+from activities.terraform.changes import Changes
+from activities.terraform.outputs import read_outputs, read_whole
 from activities.terraform.plan_store import (
     PlanFiles,
     PlanRecord,
@@ -87,7 +88,7 @@ class TerraformActivities:
         digest = await asyncio.to_thread(job.digest, planned.changes)
         if planned.changes.empty:
             # Nobody need approve nothing: the component is recorded as done.
-            revision, outputs = await _settle(job, None)
+            revision, outputs = await _settle(job, planned.changes, None)
         else:
             await asyncio.to_thread(_save, job, planned, digest)
             revision, outputs = input.state_revision, Outputs()
@@ -109,7 +110,7 @@ class TerraformActivities:
         job.secrets.learn_plan(approved.changes)
         await asyncio.to_thread(_require_approved, job, approved, input.digest)
         end = await apply_to_the_end(job, approved, found)
-        revision, outputs = await _settle(job, end)
+        revision, outputs = await _settle(job, approved.changes, end)
         await asyncio.to_thread(job.plan_file.unlink, missing_ok=True)
         await asyncio.to_thread(_drop_snapshots, operation.folder)
         return Applied(state_revision=revision, outputs=outputs)
@@ -152,13 +153,13 @@ def _require_approved(job: Job, approved: SavedPlan, digest: str) -> None:
         raise StalePlan(f"the saved plan's digest is {computed}, approved was {digest}")
 
 
-async def _settle(job: Job, applied: ToolEnd | None) -> tuple[int, Outputs]:
+async def _settle(job: Job, planned: Changes, applied: ToolEnd | None) -> tuple[int, Outputs]:
     """Record what the component is now; returns the state's revision and the outputs."""
     if job.teardown:
         # It takes all that is there of the part with it.
         await job.state_is_free()
         revision = await record_gone(job.workplace, job.input.component)
-        await asyncio.to_thread(shutil.rmtree, job.space.root, ignore_errors=True)
+        await asyncio.to_thread(remove_each, [job.space.root])
         return revision, Outputs()
     # Its outputs are gone where an attempt before this one has recorded them.
     if applied is None or not (applied.folder / commands.OUTPUTS).exists():
@@ -170,7 +171,8 @@ async def _settle(job: Job, applied: ToolEnd | None) -> tuple[int, Outputs]:
     await job.keep_state()
     file = applied.folder / commands.OUTPUTS
     printed = await asyncio.to_thread(read_whole, file)
-    recorded = await record_done(job.workplace, job.input, job.space, job.secrets, printed)
+    outputs = read_outputs(printed, planned.declared)
+    recorded = await record_done(job.workplace, job.input, job.space, job.secrets, outputs)
     await job.keep_secrets()
     # It holds secrets in clear, and the store has them now.
     await asyncio.to_thread(file.unlink)

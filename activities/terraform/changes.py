@@ -59,6 +59,8 @@ class Changes:
     """What the plan marks as sensitive anywhere, also of objects that do not change."""
     marks: Mapping[str, list[object]] = field(default_factory=dict, compare=False, repr=False)
     """By address, which parts of an object the plan marks."""
+    declared: Mapping[str, bool] = field(default_factory=dict, compare=False, repr=False)
+    """The module's outputs by name, and whether each is declared sensitive."""
 
     @property
     def empty(self) -> bool:
@@ -113,6 +115,11 @@ def read_changes(plan: bytes) -> Changes:
             if set(one["actions"]) != {"no-op"}
         ]
         secrets, marks = tuple(of_plan(document)), by_address(document)
+        module = document.get("configuration", {}).get("root_module", {})
+        declared = {
+            name: bool(one.get("sensitive", False))
+            for name, one in module.get("outputs", {}).items()
+        }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise EngineFailed(
             f"`terraform show -json` printed a plan that is not understood "
@@ -128,6 +135,7 @@ def read_changes(plan: bytes) -> Changes:
         tuple(sorted(outputs, key=lambda one: one.address)),
         secrets,
         marks,
+        declared,
     )
 
 

@@ -32,14 +32,19 @@ def read_whole(file: Path) -> bytes:
     return printed
 
 
-def read_outputs(printed: bytes) -> dict[str, Output]:
+def read_outputs(printed: bytes, declared: Mapping[str, bool] | None = None) -> dict[str, Output]:
     """Read `terraform output -json`.
+
+    Args:
+        printed: What it printed: Terraform leaves out what is null.
+        declared: The module's outputs by name, and whether each is sensitive.
 
     Raises:
         EngineFailed: where it is not what Terraform documents.
     """
+    null = {name: Output(value=None, sensitive=one) for name, one in (declared or {}).items()}
     try:
-        return {
+        return null | {
             name: Output(value=one["value"], sensitive=bool(one["sensitive"]))
             for name, one in json.loads(printed).items()
         }

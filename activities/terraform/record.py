@@ -1,12 +1,14 @@
 """What the store remembers of what Terraform deployed: a component, or the sandbox."""
 
 import asyncio
+from collections.abc import Mapping
 
 from activities.deploy.decisions import SANDBOX_TYPE
 from activities.deploy.fingerprints import input_fingerprints, module_fingerprint
-from activities.terraform.outputs import as_sent, read_outputs
+from activities.terraform.outputs import as_sent
 from activities.terraform.secrets import KnownSecrets
 from activities.terraform.state_file import state_key
+from activities.terraform.values import keep_values
 from activities.terraform.workspace import Workspace
 from activities.workplace import Workplace
 from apps.config import TerraformComponent
@@ -18,8 +20,13 @@ from store.install_state import ComponentRecord, Output
 
 
 async def record_applying(workplace: Workplace, input: OperationInput, space: Workspace) -> None:
-    """Remember, before anything is changed, that an apply has begun."""
+    """Remember, before anything is changed, that an apply or a teardown has begun."""
     before = await asyncio.to_thread(workplace.state.component, input.component)
+    if getattr(input, "teardown", False):
+        if before is not None:
+            began = {"status": "applying", "generation": input.key}
+            await asyncio.to_thread(workplace.state.put_component, before.model_copy(update=began))
+        return
     outputs = before.outputs if before else {}
     record = await asyncio.to_thread(_record, workplace, input, space, outputs, applying=True)
     await asyncio.to_thread(workplace.state.put_component, record)
@@ -30,7 +37,7 @@ async def record_done(
     input: OperationInput,
     space: Workspace,
     secrets: KnownSecrets,
-    printed: bytes,
+    outputs: Mapping[str, Output],
 ) -> tuple[int, Outputs]:
     """Remember that the part is what the release says.
 
@@ -39,12 +46,11 @@ async def record_done(
         input: Which part of which release.
         space: Its working folder.
         secrets: What must not travel; learns the outputs that are sensitive.
-        printed: `terraform output -json`.
+        outputs: The module's.
 
     Returns:
         The state's new revision, and the outputs as they may travel.
     """
-    outputs = read_outputs(printed)
     secrets.learn_outputs(outputs)
     record = await asyncio.to_thread(_record, workplace, input, space, outputs, applying=False)
     revision = await asyncio.to_thread(workplace.state.put_component, record)
@@ -66,11 +72,13 @@ def _record(
     workplace: Workplace,
     input: OperationInput,
     space: Workspace,
-    outputs: dict[str, Output],
+    outputs: Mapping[str, Output],
     *,
     applying: bool,
 ) -> ComponentRecord:
     config = workplace.releases.config(input.app, input.release)
+    # First: where the record is, what the part is torn down with is there too.
+    keep_values(workplace, config, input.component, space.values)
     state, graph, part = workplace.state, Graph(config), input.component
     component = space.module if isinstance(space.module, TerraformComponent) else None
     before = state.component(part)
@@ -90,5 +98,5 @@ def _record(
         built_on={name: record.generation for name, record in deployed.items()},
         dependencies=dependencies,
         var_name=component.var_name if component else None,
-        outputs=outputs,
+        outputs=dict(outputs),
     )

@@ -3,7 +3,6 @@
 It is rebuilt from the release and the store at any time: nothing in it is the only copy.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,19 +12,15 @@ from activities.terraform.backend import Backend, backend_secrets, write_private
 from activities.terraform.bound import RenderedDigests
 from activities.terraform.state_file import StateFile
 from activities.terraform.tool import environment
+from activities.terraform.values import Values, render_values, values_for_teardown
 from activities.workplace import Workplace
 from apps.config import AppConfig, TerraformModule
 from apps.environment import environment_problems
-from apps.input_values import InputErrors
 from apps.parts import SANDBOX, part_shown
-from apps.state import StateDocument
-from apps.templates import Rendered, TemplateError, parse, render_value
-from apps.templates.printing import go_text
-from contracts.errors import BadConfig, BadInput, EngineFailed, NotThere
+from contracts.errors import BadConfig, EngineFailed, NotThere
 from contracts.messages import OperationInput
 
 _PREPARED = ".exclave-initialised"
-_OURS = "exclave-"
 _LOCK_FILE = ".terraform.lock.hcl"
 
 
@@ -47,6 +42,7 @@ class Workspace:
     artifact: str
     rendered: RenderedDigests
     """Of what was rendered into it."""
+    values: Values
     variable_files: tuple[Path, ...]
     """In their order: a later one wins."""
 
@@ -83,7 +79,7 @@ def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
 
     Raises:
         NotThere: the release has no such component, or no sandbox.
-        BadInput: inputs are missing.
+        BadInput: inputs are missing; not for the teardown of what was applied with its values kept.
         BadConfig: a template cannot be rendered, or an environment variable may not be set.
         EngineFailed: a former apply left a state that was not put in its place.
     """
@@ -99,7 +95,7 @@ def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
     unpacked = workplace.releases.unpack_module(input.app, input.release, part, root)
     folder, artifact = unpacked.folder, unpacked.artifact
     identify(artifact=artifact)
-    values = _render(workplace, config, module, input)
+    values = _values(workplace, config, module, input)
     backend.write(folder)
     return Workspace(
         folder=folder,
@@ -107,85 +103,26 @@ def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
         part=part,
         module=module,
         environment={
-            **backend.environment_beside(values.environment),
+            **backend.environment_beside(values.env),
             # What the vendor sets wins: its providers must not act as somebody else.
-            **environment(workplace.data, folder, values.environment),
+            **environment(workplace.data, folder, values.env),
         },
         mask=values.mask.and_also(backend_secrets(workplace.store)),
         state=state,
         backend=backend,
         artifact=artifact,
-        rendered=RenderedDigests.of(
-            workplace.state.digest_key(), part, values.variables, values.files, values.environment
-        ),
-        variable_files=_write_variables(folder, values),
+        rendered=values.digests(workplace.state.digest_key(), part),
+        values=values,
+        variable_files=values.write(folder),
     )
 
 
-def _document(workplace: Workplace, config: AppConfig, input: OperationInput) -> StateDocument:
-    if input.component == SANDBOX:
-        return workplace.state.sandbox_document(config, input.app)
-    return workplace.state.document(config, input.app)
-
-
-@dataclass(frozen=True)
-class _Values:
-    variables: object
-    files: list[str]
-    environment: dict[str, str]
-    mask: Mask
-
-
-def _render(
+def _values(
     workplace: Workplace, config: AppConfig, module: TerraformModule, input: OperationInput
-) -> _Values:
-    shown = part_shown(input.component)
+) -> Values:
     refused = environment_problems(module.env_vars)
     if refused:
-        raise BadConfig(f"{shown}: {'; '.join(refused)}.")
-    try:
-        data = _document(workplace, config, input).template_data()
-        secrets = workplace.state.secrets(config)
-        variables = render_value(module.vars, data)
-        files = [parse(file.contents).render(data) for file in module.var_file]
-        env = {name: parse(text).render(data) for name, text in module.env_vars.items()}
-    except InputErrors as error:
-        raise BadInput("; ".join(error.problems)) from None
-    except TemplateError as error:
-        raise BadConfig(f"{shown}: {error}") from None
-    rendered: list[Rendered] = [*files, *env.values()]
-    secrets += [one.value for one in rendered if one.sensitive]
-    secrets += _sensitive_parts(module, data)
-    return _Values(
-        variables=variables.value,
-        files=[go_text(one.value) for one in files],
-        environment={name: go_text(one.value) for name, one in env.items()},
-        mask=Mask.of(secrets),
-    )
-
-
-def _sensitive_parts(module: TerraformModule, data: dict[str, object]) -> list[object]:
-    """The values of the variables that were rendered from something sensitive."""
-    parts = (render_value(value, data) for value in module.vars.values())
-    return [one.value for one in parts if one.sensitive]
-
-
-def _write_variables(folder: Path, values: _Values) -> tuple[Path, ...]:
-    """Files of their own, since everybody on the machine can read argv.
-
-    `plan` is given them by name, since `-var-file` wins over what the module's own `*.auto.tfvars`
-    say. They are called `.auto` all the same: so `apply` of a saved plan, which takes no variables,
-    finds those that are ephemeral.
-    """
-    for left in folder.glob(f"{_OURS}*.auto.tfvars*"):
-        left.unlink()
-    contents = [
-        *((f"{index:03}", text) for index, text in enumerate(values.files)),
-        ("vars", json.dumps(values.variables)),
-    ]
-    paths = []
-    for name, text in contents:
-        kind = ".json" if text.lstrip().startswith("{") else ""
-        paths.append(folder / f"{_OURS}{name}.auto.tfvars{kind}")
-        write_private(paths[-1], text)
-    return tuple(paths)
+        raise BadConfig(f"{part_shown(input.component)}: {'; '.join(refused)}.")
+    if getattr(input, "teardown", False):
+        return values_for_teardown(workplace, config, module, input)
+    return render_values(workplace, config, module, input)

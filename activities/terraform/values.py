@@ -1,0 +1,214 @@
+"""What a module is given: its variables, variable files and environment, rendered.
+
+What a part was applied with is kept beside its state, and it is torn down with that. What its
+templates read may be gone by then: an output has another name, an input another type. Or it is
+there, and leads elsewhere: a region that an input names since would hold nothing to destroy.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from activities.masking import Mask
+from activities.terraform.backend import write_private
+from activities.terraform.bound import RenderedDigests
+from activities.terraform.state_file import state_key
+from activities.workplace import Workplace
+from apps.config import AppConfig, TerraformModule
+from apps.input_values import InputErrors
+from apps.parts import SANDBOX, part_shown
+from apps.sensitivity import Sensitive
+from apps.state import StateDocument
+from apps.templates import Rendered, TemplateError, parse, render_value
+from apps.templates.printing import go_text
+from contracts.errors import BadConfig, BadInput
+from contracts.messages import OperationInput
+from store.install_state import Output
+from store.interface import ANY
+
+_OURS = "exclave-"
+
+
+@dataclass(frozen=True)
+class Values:
+    """What a module is given, and what of all that is known must not be shown."""
+
+    variables: dict[str, Rendered]
+    files: list[Rendered]
+    environment: dict[str, Rendered]
+    secrets: list[object] = field(repr=False)
+    """Whatever is secret besides, since parts of it may lie in the values."""
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment as text."""
+        return {name: go_text(one.value) for name, one in self.environment.items()}
+
+    @property
+    def mask(self) -> Mask:
+        """A mask for all that is secret."""
+        rendered = [*self.variables.values(), *self.files, *self.environment.values()]
+        return Mask.of([*self.secrets, *(one.value for one in rendered if one.sensitive)])
+
+    def digests(self, key: bytes, part: str) -> RenderedDigests:
+        """What an approval of the part's plan is bound to."""
+        variables = {name: one.value for name, one in self.variables.items()}
+        files = [go_text(one.value) for one in self.files]
+        return RenderedDigests.of(key, part, variables, files, self.env)
+
+    def write(self, folder: Path) -> tuple[Path, ...]:
+        """Write variables and variable files; returns the files, a later one wins.
+
+        Files of their own, since everybody on the machine can read argv.
+
+        `plan` is given them by name, since `-var-file` wins over what the module's own
+        `*.auto.tfvars` say. They are called `.auto` all the same: so `apply` of a saved plan, which
+        takes no variables, finds those that are ephemeral.
+        """
+        for left in folder.glob(f"{_OURS}*.auto.tfvars*"):
+            left.unlink()
+        variables = {name: one.value for name, one in self.variables.items()}
+        contents = [
+            *((f"{index:03}", go_text(one.value)) for index, one in enumerate(self.files)),
+            ("vars", json.dumps(variables)),
+        ]
+        paths = []
+        for name, text in contents:
+            kind = ".json" if text.lstrip().startswith("{") else ""
+            paths.append(folder / f"{_OURS}{name}.auto.tfvars{kind}")
+            write_private(paths[-1], text)
+        return tuple(paths)
+
+
+def render_values(
+    workplace: Workplace,
+    config: AppConfig,
+    module: TerraformModule,
+    input: OperationInput,
+    *,
+    checked: bool = True,
+) -> Values:
+    """Render what the module is given, from the store as it is now; blocks.
+
+    Args:
+        workplace: Where the store is.
+        config: The release's app config.
+        module: The part's.
+        input: Which part of which release.
+        checked: Whether inputs must fit.
+
+    Raises:
+        BadInput: checked, and inputs are missing or do not fit.
+        BadConfig: a template cannot be rendered.
+    """
+    try:
+        data = _document(workplace, config, input, checked=checked).template_data()
+        return Values(
+            variables={name: render_value(one, data) for name, one in module.vars.items()},
+            files=[parse(file.contents).render(data) for file in module.var_file],
+            environment={name: parse(text).render(data) for name, text in module.env_vars.items()},
+            secrets=workplace.state.secrets(config, checked=checked),
+        )
+    except InputErrors as error:
+        raise BadInput("; ".join(error.problems)) from None
+    except TemplateError as error:
+        raise BadConfig(f"{part_shown(input.component)}: {error}") from None
+
+
+class _Kept(BaseModel):
+    """What a part was applied with."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+
+    variables: dict[str, Output]
+    files: list[Output]
+    environment: dict[str, Output]
+    secrets: list[JsonValue] = Field(default_factory=list, repr=False)
+    """The sensitive inputs: their values may be others by the time of the teardown."""
+
+
+def keep_values(workplace: Workplace, config: AppConfig, part: str, values: Values) -> None:
+    """Keep what the part is applied with, before it is; blocks."""
+    inputs = workplace.state.inputs(config).values()
+    kept = _Kept(
+        variables={name: _output(one) for name, one in values.variables.items()},
+        files=[_output(one) for one in values.files],
+        environment={name: _output(one) for name, one in values.environment.items()},
+        secrets=[str(one.value) for one in inputs if isinstance(one, Sensitive)],
+    )
+    workplace.store.put(_key(part), kept.model_dump_json().encode(), if_match=ANY)
+
+
+def values_for_teardown(
+    workplace: Workplace, config: AppConfig, module: TerraformModule, input: OperationInput
+) -> Values:
+    """What the part was applied with, but secrets as they are now; blocks.
+
+    A credential may have been replaced since, and the former one revoked.
+
+    Raises:
+        BadConfig: an older worker applied it, which kept nothing, and a template cannot be
+            rendered.
+    """
+    found = workplace.store.get(_key(input.component))
+    if found is None:
+        return render_values(workplace, config, module, input, checked=False)
+    kept = _Kept.model_validate_json(found.data)
+    now = _secrets_now(workplace, config, module, input)
+    return Values(
+        variables={n: now.get(("vars", n), _rendered(one)) for n, one in kept.variables.items()},
+        files=[_rendered(one) for one in kept.files],
+        environment={n: now.get(("env", n), _rendered(one)) for n, one in kept.environment.items()},
+        secrets=[*kept.secrets, *workplace.state.secrets_of_any_release()],
+    )
+
+
+def _secrets_now(
+    workplace: Workplace, config: AppConfig, module: TerraformModule, input: OperationInput
+) -> dict[tuple[str, str], Rendered]:
+    """Those values that read nothing but sensitive inputs, where these can be rendered."""
+    secret = {
+        (*root, one.name)
+        for one in config.inputs
+        if one.sensitive
+        for root in (("nuon", "inputs", "inputs"), ("nuon", "install", "inputs"))
+    }
+    texts: dict[tuple[str, str], Any] = {
+        **{("vars", name): one for name, one in module.vars.items()},
+        **{("env", name): one for name, one in module.env_vars.items()},
+    }
+    try:
+        data = _document(workplace, config, input, checked=False).template_data()
+        templates = {key: parse(one) for key, one in texts.items() if isinstance(one, str)}
+        return {
+            key: template.render(data)
+            for key, template in templates.items()
+            if template.references() and template.references() <= secret
+        }
+    except TemplateError:
+        return {}
+
+
+def _document(
+    workplace: Workplace, config: AppConfig, input: OperationInput, *, checked: bool
+) -> StateDocument:
+    if input.component == SANDBOX:
+        return workplace.state.sandbox_document(config, input.app, checked=checked)
+    return workplace.state.document(config, input.app, checked=checked)
+
+
+def _key(part: str) -> str:
+    """Beside the part's state, with which it is forgotten."""
+    return state_key(part).rpartition("/")[0] + "/values.json"
+
+
+def _output(one: Rendered) -> Output:
+    value: Any = one.value
+    return Output(value=value, sensitive=one.sensitive)
+
+
+def _rendered(one: Output) -> Rendered:
+    return Rendered(one.value, one.sensitive)

@@ -1,0 +1,164 @@
+"""What tools left is removed by a worker that is not root, and what cannot be blocks nothing."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from activities.releases.reader import _replace
+from activities.releases.unpacked import marker_of
+
+ROOT = Path(__file__).resolve().parents[2]
+NOBODY = 65534
+IS_ROOT = os.geteuid() == 0
+
+AS_NOBODY = """
+import asyncio, concurrent.futures.thread, logging, os, sys
+from pathlib import Path
+from activities import removal, retention
+from activities.deploy.emptying import empty
+from activities.retention import drop_old_runs
+from store.folder import FolderStore
+from store.journal import Journal
+from store.machine import Machine
+from tests.activities.deploy.deploy_site import DeploySite
+folder = Path(sys.argv[1])
+{before}
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid({nobody})
+    os.setuid({nobody})
+logging.basicConfig(format="%(message)s", stream=sys.stdout)
+
+def cache(at):
+    "As Go leaves its modules, and what is worse."
+    for name, mode in (("mod", 0o555), ("sealed", 0o000)):
+        inner = at / "go" / name / "deep"
+        inner.mkdir(parents=True)
+        (inner / "file").write_text("x")
+        inner.chmod(mode)
+        inner.parent.chmod(mode)
+    (at / "go" / "link").symlink_to(folder / "elsewhere")
+    at.chmod(0o555)
+
+"""
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Of another user than root; pytest's own folders are closed to that one."""
+    made = Path(tempfile.mkdtemp())
+    if IS_ROOT:
+        os.chown(made, NOBODY, NOBODY)
+    yield made
+    shutil.rmtree(made)
+
+
+def as_nobody(folder: Path, script: str, before: str = "") -> str:
+    """What a process that is not root prints; `before` runs as root."""
+    program = AS_NOBODY.format(nobody=NOBODY, before=before) + script
+    ran = subprocess.run(
+        [sys.executable, "-c", program, folder],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def foreign(at: Path) -> None:
+    """A folder that belongs to root, with something in it, within another's."""
+    at.mkdir(parents=True)
+    (at / "file").write_text("x")
+
+
+def test_folders_that_nobody_may_write_are_removed(folder: Path) -> None:
+    (folder / "elsewhere").mkdir(mode=0o555)
+    as_nobody(folder, "cache(folder / 'home'); removal.remove(folder / 'home')")
+    assert [path.name for path in folder.iterdir()] == ["elsewhere"]
+    assert (folder / "elsewhere").stat().st_mode & 0o777 == 0o555, "a link is not followed"
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can make what others cannot remove")
+def test_what_cannot_be_removed_is_told_and_blocks_nothing(folder: Path) -> None:
+    foreign(folder / "a" / "foreign")
+    os.chown(folder / "a", NOBODY, NOBODY)
+    told = as_nobody(
+        folder,
+        "cache(folder / 'a' / 'own'); cache(folder / 'b')\n"
+        "left = removal.remove_each(sorted(folder.iterdir()))\n"
+        "assert left == [folder / 'a'], left",
+    )
+    assert [str(path.relative_to(folder)) for path in sorted(folder.rglob("*"))] == [
+        "a", "a/foreign", "a/foreign/file",
+    ]  # fmt: skip
+    assert f"{folder / 'a'} could not be removed" in told and "as root" in told
+
+
+WITH_A_FOREIGN_RUN = """
+site = DeploySite(folder / "site")
+runs = site.data / "runs"
+(runs / "b" / "foreign" / "of-root").mkdir(parents=True)
+for parent in (folder / "site", site.data, runs, runs / "b"):
+    os.chown(parent, 65534, 65534)
+"""
+LEFT_OF_IT = ["b", "b/foreign", "b/foreign/of-root"]
+
+
+def left_in(runs: Path) -> list[str]:
+    return [str(path.relative_to(runs)) for path in sorted(runs.rglob("*"))]
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can make what others cannot remove")
+def test_the_end_of_an_install_leaves_what_it_cannot_remove(folder: Path) -> None:
+    told = as_nobody(
+        folder,
+        "cache(runs / 'a' / 'home'); cache(runs / 'c' / 'home')\n"
+        "cache(site.data / 'work' / 'acme' / 'net')\n"
+        "site.begin('deprovision')\n"
+        "asyncio.run(empty(site.workplace, site.turn, print))\n",
+        WITH_A_FOREIGN_RUN,
+    )
+    assert f"{folder}/site/data/runs/b could not be removed" in told
+    assert left_in(folder / "site" / "data" / "runs") == LEFT_OF_IT
+    assert left_in(folder / "site" / "data" / "work" / "acme") == []
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can make what others cannot remove")
+def test_old_runs_are_dropped_beside_one_that_cannot_be(folder: Path) -> None:
+    told = as_nobody(
+        folder,
+        "for number in range(25):\n"
+        "    name = 'abc'[number] if number < 3 else f'r{number}'\n"
+        "    journal = Journal(site.store, lambda: number)\n"
+        "    journal.begin(f'{name}/net/plan/1', Machine('here', 'b'))\n"
+        "    journal.record_result(f'{name}/net/plan/1', {})\n"
+        "    if name != 'b':\n"
+        "        cache(runs / name / 'home')\n"
+        "drop_old_runs(site.store, runs, 100)\n",
+        WITH_A_FOREIGN_RUN,
+    )
+    runs = folder / "site" / "data" / "runs"
+    assert f"{runs}/b could not be removed" in told
+    assert {path.name for path in runs.iterdir()} == {"b", *(f"r{n}" for n in range(5, 25))}
+
+
+def test_what_was_left_beside_a_module_blocks_no_other(tmp_path: Path) -> None:
+    destination = tmp_path / "net"
+    left = tmp_path / ".net.unpacking-x" / "old" / "mod"
+    left.mkdir(parents=True)
+    left.chmod(0o555)
+    archive = tmp_path / "module.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("main.tf", "")
+    _replace(destination, marker_of(destination), archive)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["module.zip", "net"]
