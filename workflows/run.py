@@ -44,6 +44,7 @@ from workflows.calls import (
     without_local_activities,
 )
 from workflows.component import SETTLED, ComponentRun, DeployState
+from workflows.decisions import refuse_endless
 from workflows.identity import show, show_at_first, showing_its_end
 from workflows.triggered import TriggeredActions, set_schedules
 from workflows.turns import Learnt, RunsTurn
@@ -147,7 +148,12 @@ class InstallRun:
         )
 
     def began(self, scope: Scope, grant: Grant, release: Digest | None) -> TriggeredActions:
-        """Take in what the worker told of the run; returns the actions that belong to it."""
+        """Take in what the worker told of the run; returns the actions that belong to it.
+
+        Raises:
+            NotUnderstood: some of what the worker decided could never be done.
+        """
+        refuse_endless(scope.decisions)
         actions = TriggeredActions(self._install, grant.app, release, scope.actions)
         self._learnt.worker = scope.worker
         self._decisions = scope.decisions
@@ -170,12 +176,14 @@ class InstallRun:
         """Take every part from its decision to its outcome, in parallel along the graph.
 
         Raises:
+            NotUnderstood: some of it waits for what is settled later, or never.
             DeployFailed: with every part that failed, once all that was begun has ended.
         """
         state = self._state
         if state is None:
             raise AssertionError("the run has begun")
         end_if_cancelled()
+        refuse_endless(decisions, state.outcomes)
         self.say("working on its parts")
         runs = [ComponentRun(decision, state).run() for decision in decisions]
         # A failure is an outcome; what is raised here cancels the run, after all have stopped.

@@ -42,7 +42,7 @@ def decide(target: Target) -> list[Decision]:
     graph = Graph(target.config)
     kept = [_kept(name, graph, target) for name in graph.order()]
     removed = {n: r for n, r in target.deployed.items() if target.config.component(n) is None}
-    return [*kept, *(_removed(record, target) for _, record in sorted(removed.items()))]
+    return [*kept, *_removed(removed, target)]
 
 
 def decide_sandbox(target: Target) -> list[Decision]:
@@ -114,10 +114,14 @@ def _generation(part: str, target: Target) -> str | None:
     return record.generation if record else None
 
 
-def _removed(record: ComponentRecord, target: Target) -> Decision:
-    """A component is torn down once nothing is left that was deployed on top of it."""
-    on_top = _on_top(record.component, target.deployed, target.deployed)
-    return _teardown(record, after=on_top, reason="the release no longer has it")
+def _removed(removed: Mapping[str, ComponentRecord], target: Target) -> Iterator[Decision]:
+    """Each is torn down once nothing is left that was deployed on top of it."""
+    order = _teardown_order(removed)
+    stay = target.deployed.keys() - removed.keys()
+    for name, record in sorted(removed.items()):
+        before = [*stay, *order[: order.index(name)]]
+        on_top = _on_top(name, target.deployed, before)
+        yield _teardown(record, after=on_top, reason="the release no longer has it")
 
 
 def _teardown(

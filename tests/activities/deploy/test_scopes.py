@@ -225,3 +225,14 @@ async def test_an_action_runs_before_anything_is_deployed(site: DeploySite) -> N
     )
     result = await ActivityEnvironment().run(site.actions.step, step)
     assert result.outputs.values == {"zone": "none why=pre-provision"}
+
+
+async def test_removed_components_that_name_each_other_wait_in_no_circle(site: DeploySite) -> None:
+    """Their records are of two releases: the one turned round what the other had."""
+    old = site.releases.add(components=[component("a"), component("b")])
+    site.deployed("a", old, "b")
+    site.deployed("b", old, "a")
+    scope = await site.deploy_scope(site.releases.add(components=[component("c")]))
+    assert [(one.component, one.after) for one in scope.decisions] == [
+        ("c", []), ("a", []), ("b", ["a"]),
+    ]  # fmt: skip
