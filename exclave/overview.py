@@ -23,6 +23,7 @@ from contracts.names import (
     NAME_PATTERN,
     install_queue,
 )
+from exclave.builds import BuildNow, builds_now
 from exclave.exits import CommandEnded
 from exclave.history import failure_type, failure_words
 from exclave.plane import ANSWER, Plane
@@ -78,6 +79,8 @@ class Overview:
 
     rows: list[Row]
     total: int
+    builds: list[BuildNow] = field(default_factory=list)
+    """Those that are at work, and those that failed last."""
 
 
 @dataclass(frozen=True)
@@ -108,10 +111,13 @@ async def overview(plane: Plane, app: str | None, *, everything: bool) -> Overvi
     total = len(found) if everything or len(found) < ROWS else await plane.count(query)
     found = [one for one in found if re.fullmatch(NAME_PATTERN, _install_of(one))]
     names = [_install_of(one) for one in found]
-    runs, known = await asyncio.gather(_runs_of(plane, names), _known(plane))
+    runs, known, builds = await asyncio.gather(
+        _runs_of(plane, names), _known(plane), builds_now(plane, app)
+    )
     one_by_one = asyncio.Semaphore(_AT_ONCE)
     rows = [_row(plane, one, runs, known, one_by_one) for one in found]
-    return Overview(sorted(await asyncio.gather(*rows), key=lambda row: row.install), total)
+    by_name = sorted(await asyncio.gather(*rows), key=lambda row: row.install)
+    return Overview(by_name, total, builds)
 
 
 async def close_look(plane: Plane, install: str) -> Close:

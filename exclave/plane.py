@@ -24,10 +24,12 @@ from temporalio.service import RPCError
 from contracts.activities import Activity
 from contracts.names import CONTROL_QUEUE
 from exclave.exits import Away, Refused
+from exclave.key_proof import KeyProof, NobodyProves
 from exclave.refusals import (
     ACTIVITIES,
     ANSWER,
     NoSuchRun,
+    NotOffered,
     Refusals,
     is_outage,
     last_poll,
@@ -68,6 +70,7 @@ class Plane:
         self.where = where
         self.client = client
         self.refusals = Refusals(where, client)
+        self._proof = KeyProof(where, client)
 
     @staticmethod
     async def reach() -> "Plane":
@@ -99,6 +102,24 @@ class Plane:
         """A run, by its id."""
         return self.client.get_workflow_handle(workflow_id, run_id=run_id)
 
+    async def prove_keys(self) -> None:
+        """Make sure that the control plane and this command have one key, or both have none.
+
+        Every call that sends something does it first, once: so nothing goes out in clear where all
+        else is encrypted, and nothing is done whose answer nobody can read.
+
+        Raises:
+            Refused: they have not; nothing was sent.
+            Away: no control worker answers, or Temporal does not.
+        """
+        try:
+            await self._answered(self._proof.once(), CONTROL_QUEUE)
+        except NotOffered:
+            # An older server: what is sent is not known to be read, but nothing says otherwise.
+            return
+        except NobodyProves as error:
+            raise await self.refusals.of_silence(CONTROL_QUEUE) from error
+
     async def start(
         self, type: str, workflow_id: str, input: BaseModel, *, joins: bool = False, summary: str
     ) -> Run:
@@ -113,8 +134,10 @@ class Plane:
 
         Raises:
             WorkflowAlreadyStartedError: one runs already, and `joins` is not set.
-            Away: Temporal does not answer.
+            Refused: the keys are not the control plane's.
+            Away: Temporal does not answer, or no control worker does.
         """
+        await self.prove_keys()
         policy = WorkflowIDConflictPolicy
         call = self.client.start_workflow(
             type,
@@ -152,6 +175,8 @@ class Plane:
             Refused: it answers with an error.
             Away: no control worker answers, or Temporal does not.
         """
+        if argument is not None:
+            await self.prove_keys()
         handle = self.run(workflow_id, run_id or None)
         call: Awaitable[T] = handle.query(
             query,
@@ -170,6 +195,7 @@ class Plane:
             Refused: the update is refused.
             Away: no control worker took it, or what it needs does not answer.
         """
+        await self.prove_keys()
         handle, update_id = self.run(workflow_id), str(uuid4())
 
         def send() -> Awaitable[T]:
@@ -193,6 +219,7 @@ class Plane:
             Refused: the activity fails, or is answered with something else.
             Away: the worker does not take it, or Temporal does not answer.
         """
+        await self.prove_keys()
         try:
             call = answer_of(self.client, activity, input, queue)
             return await self._answered(call, activity.name)

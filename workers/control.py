@@ -19,6 +19,7 @@ from activities.boundary import Boundary
 from activities.installs.runs import InstallRuns
 from activities.installs.schedules import ScheduleActivities
 from activities.installs.stack import StackActivities, WorkerAddresses
+from activities.proofs import KeyProofs
 from activities.releases.read import ReleaseActivities
 from artifacts.registry import Registry
 from contracts.access import AccessInput, TokenKeys
@@ -206,6 +207,7 @@ def make(
             StackActivities(addresses, client.namespace).render,
             access.verify_enrolment,
             access.mint_token,
+            KeyProofs(client).prove,
         ],
         interceptors=[ArgumentCount(), Readable(), Boundary()],
         max_concurrent_activities=_ACTIVITIES,

@@ -14,6 +14,7 @@ from activities.build.fetched_parts import (
     sources_of_steps,
 )
 from activities.build.newest import Newest
+from activities.build.patience import or_given_up
 from activities.build.sources import Sources
 from activities.heartbeats import heartbeating
 from activities.releases.failures import told
@@ -46,7 +47,7 @@ from contracts.builds import (
     PackedComponent,
     app_repository,
 )
-from contracts.errors import BadConfig, BadInput
+from contracts.errors import BadConfig, BadInput, Unreachable
 
 R = TypeVar("R")
 
@@ -77,7 +78,10 @@ class BuildActivities:
             _require_buildable(loaded)
             fetched = FetchedParts(loaded, {})
             if loaded.wanted:
-                fetched = await self._fetching.parts(request, loaded.wanted, say)
+                try:
+                    fetched = await self._fetching.parts(request, loaded.wanted, say)
+                except Unreachable as error:
+                    raise or_given_up(error) from error
                 say(f"checks and packs what was fetched for {request.source}")
             return await asyncio.to_thread(self._check, request, fetched)
 

@@ -1,5 +1,7 @@
 """`exclave build`: from the folder of an app config to one release."""
 
+import asyncio
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -59,16 +61,18 @@ def build(
             raise Refused(f"{folder.resolve().name!r} can be no app's name; name it with --app.")
         for warning in check(folder):
             lines(warning)
-        source = push(registry, folder)
-    run(_build(BuildInput(app=name, source=source), detach, output))
+    run(_build(name, folder, registry, detach, output))
 
 
-async def _build(input: BuildInput, detach: bool, output: Output) -> None:
+async def _build(app: str, folder: Path, registry: str, detach: bool, output: Output) -> None:
     plane = await Plane.reach()
+    # Before anything is uploaded for a build that could not be started.
+    await plane.prove_keys()
+    asked = BuildInput(app=app, source=await asyncio.to_thread(push, registry, folder))
     # The source chooses the id: who builds the same content meanwhile joins that build.
-    workflow_id = f"build/{input.app}/{input.source.removeprefix('sha256:')[:SHORT]}"
-    summary = f"build {input.app} of {input.source[:19]}"
-    started = await plane.start("Build", workflow_id, input, joins=True, summary=summary)
+    workflow_id = f"build/{asked.app}/{asked.source.removeprefix('sha256:')[:SHORT]}"
+    summary = f"build {asked.app} of {asked.source[:19]}"
+    started = await plane.start("Build", workflow_id, asked, joins=True, summary=summary)
     run_started = RunStarted(
         workflow_id=workflow_id,
         run_id=started.first_execution_run_id or started.result_run_id or "",

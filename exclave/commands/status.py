@@ -48,7 +48,13 @@ def status(
 async def _all(app: str | None, everything: bool, output: Output) -> None:
     found = await overview(await Plane.reach(), app, everything=everything)
     if output is Output.JSON:
-        print_json({"installs": [asdict(row) for row in found.rows], "total": found.total})
+        print_json(
+            {
+                "installs": [asdict(row) for row in found.rows],
+                "total": found.total,
+                "builds": [asdict(one) for one in found.builds],
+            }
+        )
     else:
         show_overview(Lines(), found)
 

@@ -23,10 +23,21 @@ _HEADINGS = ("INSTALL", "APP", "RELEASE", "STATUS", "WORKER", "NOW")
 
 
 def show_overview(lines: Lines, found: Overview) -> None:
-    """Write a line for each install, and what failed under it."""
+    """Write a line for each install, and what failed under it; then the builds."""
     if not found.rows:
         lines("There is no install yet. Create one: exclave install INSTALL --app APP")
-        return
+    else:
+        _show_rows(lines, found)
+    if found.builds:
+        lines()
+        lines(lines.paint("Builds", bold=True))
+    for build in found.builds:
+        words = f": {_first_line(build.words)}" if build.words else ""
+        said = f"  {build.workflow_id}  {build.status}{words}"
+        lines(lines.paint(said, _COLOURS.get(build.status)))
+
+
+def _show_rows(lines: Lines, found: Overview) -> None:
     cells = [_cells(row) for row in found.rows]
     widths = [max(len(row[i]) for row in [_HEADINGS, *cells]) for i in range(len(_HEADINGS))]
     lines(lines.paint(_aligned(_HEADINGS, widths, _HEADINGS), bold=True))

@@ -21,7 +21,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
         ([decision("net"), decision("net")], "it names a part twice"),
     ],
 )
-async def test_a_deploy_is_refused(site: Site, decisions: list[Decision], told: str) -> None:
+async def test_endless_decisions_of_a_deploy_are_refused(
+    site: Site, decisions: list[Decision], told: str
+) -> None:
     await site.begin()
     site.worker.decisions = decisions
     error = await failure(await site.deploy())

@@ -15,6 +15,7 @@ from activities.access.activities import AccessActivities
 from activities.access.authority import EnrolmentAuthority, EnrolmentKey
 from activities.boundary import Boundary
 from activities.installs.runs import InstallRuns
+from activities.proofs import KeyProofs
 from contracts.names import CONTROL_QUEUE, SEARCH_ATTRIBUTES
 from stacks.enrolment import BuildEnrolment
 from tests.workflow_histories import replay_all
@@ -76,6 +77,7 @@ async def controlling(client: Client, releases: FakeControl) -> AsyncIterator[No
             releases.set_schedules,
             access.verify_enrolment,
             access.mint_token,
+            KeyProofs(client).prove,
         ],
         interceptors=[ArgumentCount(), Boundary()],
     ):

@@ -1,5 +1,6 @@
 """`exclave build`: from a folder to the digest of a release, which stands alone on stdout."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,15 @@ from contracts.builds import (
     AssembledRelease,
     AssembleRelease,
     Blob,
+    BuildInput,
     CheckedSource,
     CheckSource,
     PackComponent,
     PackedComponent,
 )
-from contracts.errors import BadConfig
-from contracts.names import BUILD_QUEUE
-from tests.exclave.commands.typing_person import Person
+from contracts.errors import BadConfig, Unreachable
+from contracts.names import BUILD_QUEUE, CONTROL_QUEUE
+from tests.exclave.commands.typing_person import PATIENCE_SECONDS, Person
 from tests.workflows.workflow_site import digest
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -35,10 +37,16 @@ class Builder:
     def __init__(self) -> None:
         self.checked: list[CheckSource] = []
         self.broken = ""
+        self.away = ""
+        self.checks = asyncio.Semaphore(0)
+        """Released by each check that has begun."""
 
     @activity.defn(name=builds.CHECK.name)
     async def check(self, input: CheckSource) -> CheckedSource:
         self.checked.append(input)
+        self.checks.release()
+        if self.away:
+            raise Unreachable(self.away)
         return CheckedSource(config=BLOB, components=["net"])
 
     @activity.defn(name=builds.PACK.name)
@@ -84,6 +92,28 @@ async def test_a_build_that_fails(
     assert typed.status == 1
     assert typed.out == ""
     assert typed.err.splitlines()[-1].endswith(f" failed: {builder.broken}")
+    status = await person.types("status", "--app", "shop")
+    assert f"failed: {builder.broken}" in status.out and "build/shop/" in status.out
+
+
+async def test_what_a_build_waits_for_is_in_the_status(
+    client: Client, person: Person, builder: Builder
+) -> None:
+    builder.away = "https://git.example.com/owner/name.git cannot be fetched now"
+    build = await client.start_workflow(
+        "Build",
+        BuildInput(app="waiting", source=digest("source")),
+        id="build/waiting/1",
+        task_queue=CONTROL_QUEUE,
+    )
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while len(builder.checked) < 2:
+            await builder.checks.acquire()
+    typed = await person.types("status", "--app", "waiting", "-o", "json")
+    [shown] = typed.document["builds"]
+    assert (shown["workflow_id"], shown["status"]) == ("build/waiting/1", "checking")
+    assert shown["words"].startswith("tried ") and builder.away in shown["words"]
+    await build.terminate("the test has seen it")
 
 
 async def test_what_is_wrong_with_the_folder_is_told_before_anything_else(
