@@ -1,6 +1,5 @@
 """A step as a tool run: its script in a file, and an environment of its own."""
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -10,6 +9,7 @@ from activities.customer.telling import identify
 from activities.masking import Mask
 from activities.operations.operation import ToolRun
 from activities.operations.spec import Command
+from activities.removal import remove
 from activities.tool_environment import defaults, passed_on, secrets_passed_on
 from activities.workplace import Workplace
 from apps.config import ActionStep, AppConfig
@@ -79,7 +79,7 @@ def prepare_script(
     identify(script=script.digest)
     root = folder / "work"
     if root.exists():
-        shutil.rmtree(root)
+        remove(root)
     make_folders(root)
     script.outputs.unlink(missing_ok=True)
     write_new(script.outputs, b"")
