@@ -27,7 +27,6 @@ PROVE_KEYS = Activity(
     KeysProven,
     timedelta(seconds=10),
     retry=FEW,
-    heartbeat=None,
     # As long as a person waits for any other answer of a control worker.
     schedule_to_start=timedelta(seconds=10),
 )

@@ -148,12 +148,7 @@ class InstallRun:
         )
 
     def began(self, scope: Scope, grant: Grant, release: Digest | None) -> TriggeredActions:
-        """Take in what the worker told of the run; returns the actions that belong to it.
-
-        Raises:
-            NotUnderstood: some of what the worker decided could never be done.
-        """
-        refuse_endless(scope.decisions)
+        """Take in what the worker told of the run; returns the actions that belong to it."""
         actions = TriggeredActions(self._install, grant.app, release, scope.actions)
         self._learnt.worker = scope.worker
         self._decisions = scope.decisions
@@ -176,7 +171,7 @@ class InstallRun:
         """Take every part from its decision to its outcome, in parallel along the graph.
 
         Raises:
-            NotUnderstood: some of it waits for what is settled later, or never.
+            BadAnswer: some of it waits for what is settled later.
             DeployFailed: with every part that failed, once all that was begun has ended.
         """
         state = self._state
