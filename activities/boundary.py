@@ -23,9 +23,10 @@ from activities import spans
 from activities.disk import disk_full, of_store
 from activities.ids import require_ids
 from activities.unknown import refuse_unknown, unknown_activity
-from contracts.errors import Bug, NotUnderstood, PolicyDenied, Unreachable
+from contracts.errors import Bug, EngineFailed, NotUnderstood, PolicyDenied, Unreachable
 from contracts.messages import WorkerInput
 from store.interface import Conflict, StoreUnavailable
+from store.left_files import NoFileLeft
 from store.reserve import is_full
 
 _log = logging.getLogger(__name__)
@@ -130,6 +131,8 @@ class _Inbound(ActivityInboundInterceptor):
         except RPCError as error:
             place = _logged(error)
             raise _of_temporal(error, place) from None
+        except NoFileLeft as error:
+            raise EngineFailed(f"{error}.") from None
         except OSError as error:
             _logged(error)
             if is_full(error):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from store.files import make_folders, replace_private
+from store.left_files import read_left
 
 _FILE: Final = "secrets.json"
 
@@ -35,4 +36,4 @@ def keep_secrets(folder: Path, secrets: Set[str]) -> None:
 def kept_secrets(folder: Path) -> frozenset[str]:
     """What is kept in an operation's folder; blocks."""
     file = folder / _FILE
-    return frozenset(json.loads(file.read_bytes())) if file.exists() else frozenset()
+    return frozenset(json.loads(read_left(file))) if file.exists() else frozenset()

@@ -14,8 +14,9 @@ from pydantic import BaseModel
 from activities.heartbeats import heartbeating
 from activities.operations.operation import Operation
 from activities.workplace import Workplace
-from contracts.errors import ExclaveError, by_type
+from contracts.errors import EngineFailed, ExclaveError, by_type
 from store.journal import Outcome
+from store.left_files import NoFileLeft
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -51,7 +52,7 @@ async def once(  # noqa: PLR0913 - each of them is asked for by its name
             if check is not None:
                 await check()
             try:
-                value = await body(operation, say)
+                value = await _typed(body(operation, say))
             except ExclaveError as error:
                 if not error.retryable:
                     # Shielded: a cancel that arrives now must not lose what is known.
@@ -62,6 +63,13 @@ async def once(  # noqa: PLR0913 - each of them is asked for by its name
             await asyncio.shield(operation.record_result(value.model_dump(mode="json")))
             return value
         return _replay(recorded, result)
+
+
+async def _typed(done: Awaitable[R]) -> R:
+    try:
+        return await done
+    except NoFileLeft as error:
+        raise EngineFailed(f"{error}.") from None
 
 
 def _replay(recorded: Outcome, result: type[R]) -> R:

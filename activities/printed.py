@@ -5,12 +5,14 @@ What was left out of it, and states that Terraform printed, keep their positions
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from activities.masking import Mask
 from activities.operations.log_file import hole_in, printed_states
+from store.left_files import NoFileLeft, open_left
 
 _AROUND_BYTES = 16 * 1024
 """How much of the output around a page is looked at for secrets that cross its borders; more where
@@ -61,8 +63,8 @@ class Printed:
             new_line = "\n" if self.size and self._read(self.size - 1, self.size) != b"\n" else ""
             heading = f"{new_line}{piece.heading}\n".encode()
             self._add(heading, len(heading))
-            if piece.file is not None and piece.file.exists():
-                self._add(piece.file, piece.file.stat().st_size)
+            if piece.file is not None and (size := _size(piece.file)):
+                self._add(piece.file, size)
 
     def again(self) -> "Printed":
         """The same pieces as they are now."""
@@ -183,5 +185,24 @@ def _around(mask: Mask) -> int:
 def _part(content: bytes | Path, start: int, end: int) -> bytes:
     if isinstance(content, bytes):
         return content[start:end]
-    with content.open("rb") as file:
-        return os.pread(file.fileno(), end - start, start)
+    with _opened(content) as descriptor:
+        return b"" if descriptor is None else os.pread(descriptor, end - start, start)
+
+
+def _size(file: Path) -> int:
+    with _opened(file) as descriptor:
+        return 0 if descriptor is None else os.fstat(descriptor).st_size
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[int | None]:
+    """The descriptor of what a tool printed; None where it is gone, or no file any more."""
+    try:
+        descriptor = open_left(file)
+    except (FileNotFoundError, NoFileLeft):
+        yield None
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -26,6 +26,7 @@ from store.interface import (
     check_prefix,
     is_key,
 )
+from store.left_files import read_left
 from store.reserve import is_full
 
 # Keys never begin a segment with a dot, so these collide with none.
@@ -109,9 +110,12 @@ class FolderStore:
         return self.root / check_key(key)
 
     def _read(self, path: Path) -> Object | None:
+        if path.is_dir():
+            return None
         try:
-            data = path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            # Terraform writes its state here, and what it runs could leave something else.
+            data = read_left(path)
+        except (FileNotFoundError, NotADirectoryError):
             return None
         return Object(data, _etag(data))
 

@@ -9,7 +9,7 @@ from typing import Final
 from pydantic import JsonValue
 from temporalio import activity
 
-from activities.action.outputs_file import parse_outputs
+from activities.action.outputs_file import read_outputs_file
 from activities.action.script import STEP, Script, begun_script, prepare_script, run_id
 from activities.heartbeats import heartbeating
 from activities.kept_secrets import keep_secrets
@@ -113,7 +113,7 @@ class ActionActivities:
             self._record(input, action, None)
             raise _why_it_failed(f"{input.action}, step {name!r}", end, input, script.mask)
         try:
-            values = parse_outputs(script.outputs.read_bytes())
+            values = read_outputs_file(script.outputs)
         except EngineFailed as error:
             self._record(input, action, None)
             raise EngineFailed(f"{input.action}, step {name!r}: {error.message}") from None

@@ -1,13 +1,31 @@
 """What a step wrote to its outputs file: lines of `key=value`, or JSON objects, merged in order."""
 
 import json
+from pathlib import Path
 
 from pydantic import JsonValue
 
 from contracts.errors import EngineFailed
+from store.left_files import NoFileLeft, read_left
 
 LARGEST_BYTES = 1024 * 1024
 """More than that belongs into a file of the customer's own."""
+
+
+def read_outputs_file(file: Path) -> dict[str, JsonValue]:
+    """Read the file that a step was given; one that it removed holds nothing. Blocks.
+
+    Raises:
+        EngineFailed: it is no file of its own, or too large; and as `parse_outputs`.
+    """
+    try:
+        return parse_outputs(read_left(file, LARGEST_BYTES))
+    except FileNotFoundError:
+        return {}
+    except PermissionError:
+        raise EngineFailed("the outputs file may not be read by the worker's user") from None
+    except NoFileLeft as error:
+        raise EngineFailed(f"the outputs file {error.why}") from None
 
 
 def parse_outputs(content: bytes) -> dict[str, JsonValue]:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from store.left_files import NoFileLeft, open_left
+
 _BEGINS: Final = b'{\n  "version": '
 _STATE: Final = re.compile(rb'\{\n  "version": \d+,\n  "terraform_version": "')
 _ENDS: Final = b"\n}"
@@ -38,8 +40,8 @@ class PrintedState(Span):
 def hole_in(file: Path) -> Span | None:
     """What was left out of a log, so that it does not fill the disk; blocks."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+        descriptor = open_left(file)
+    except (FileNotFoundError, NoFileLeft):
         return None
     try:
         return hole_of(descriptor)
@@ -65,8 +67,8 @@ def hole_of(descriptor: int) -> Span | None:
 def printed_states(file: Path) -> list[PrintedState]:
     """Where the log holds states that Terraform printed, in their order; blocks."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+        descriptor = open_left(file)
+    except (FileNotFoundError, NoFileLeft):
         return []
     try:
         size = os.fstat(descriptor).st_size
@@ -83,7 +85,7 @@ def last_printed_state(file: Path) -> bytes | None:
     found = printed_states(file)
     if not found or not found[-1].whole:
         return None
-    with file.open("rb") as log:
+    with os.fdopen(open_left(file), "rb") as log:
         log.seek(found[-1].start)
         return log.read(found[-1].end - found[-1].start)
 

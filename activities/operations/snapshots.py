@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from store.files import replace_private
+from store.left_files import NoFileLeft, read_left
 
 _IN_MODIFY: Final = 0x2
 _IN_CLOSE_WRITE: Final = 0x8
@@ -35,8 +36,8 @@ def _keep(file: Path, kept: Path) -> None:
     last = b""
     # The folder is watched: the file may not be there yet.
     for _ in _changes(file.parent):
-        with contextlib.suppress(OSError, ValueError):
-            content = file.read_bytes()
+        with contextlib.suppress(OSError, ValueError, NoFileLeft):
+            content = read_left(file)
             if content != last and isinstance(json.loads(content), dict):
                 replace_private(
                     kept, content, incoming=kept.with_name(f".{kept.name}"), may_take_reserve=True

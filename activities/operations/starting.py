@@ -12,6 +12,7 @@ from activities.operations.spec import SPEC_FILE, SUPERVISOR_LOG, Spec
 from activities.tool_environment import defaults, passed_on
 from apps.showing import shown
 from store.files import open_private, write_private
+from store.left_files import read_left
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 """Where the rooms lie, so that the supervisor finds them from whatever folder."""
@@ -67,7 +68,8 @@ def supervisors_environment(spec: Spec) -> dict[str, str]:
 
 def why_not_started(folder: Path) -> str:
     """What the supervisor of a run said before it ended without having started its tool."""
-    lines = (folder / SUPERVISOR_LOG).read_text(errors="replace").strip().split("\n")
+    said = read_left(folder / SUPERVISOR_LOG).decode(errors="replace")
+    lines = said.strip().split("\n")
     return shown(lines[-1]) if lines[-1] else "it said nothing; it may have been killed"
 
 

@@ -4,6 +4,7 @@ Who finds it later can tell a tool that was never started from one whose end is 
 """
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,9 +16,12 @@ from activities.operations.processes import Process, is_alive
 from activities.operations.spec import EXIT_FILE, OUTPUT_FILE, UNBEGUN_FILE
 from apps.showing import shown_output
 from store.files import replace_private
+from store.left_files import NoFileLeft, open_left, read_left
 from store.machine import this_boot
 
 STATUS_FILE: Final = "status.json"
+_MOST_STATUS_BYTES: Final = 1024 * 1024
+_MOST_EXIT_BYTES: Final = 16
 _TAIL_BYTES: Final = 8 * 1024
 _READ_BYTES: Final = 128 * 1024
 """More than is told: secrets are masked before the cut, which may go through one of them."""
@@ -112,7 +116,7 @@ class Status:
     def load(cls, folder: Path) -> "Status | None":
         """Reads it; None if the supervisor never wrote one."""
         try:
-            raw: dict[str, Any] = json.loads((folder / STATUS_FILE).read_bytes())
+            raw: dict[str, Any] = json.loads(read_left(folder / STATUS_FILE, _MOST_STATUS_BYTES))
         except FileNotFoundError:
             return None
         raw["commands"] = [
@@ -194,9 +198,12 @@ def _take_kept_exit(status: Status, folder: Path) -> None:
     file = folder / f"{EXIT_FILE}.{command.name}" if command else None
     if command is None or file is None or not file.exists():
         return
-    text = file.read_text().strip()
-    if not text.isdigit():
-        # Torn by a power cut: nobody saw the end.
+    try:
+        text = read_left(file, _MOST_EXIT_BYTES).decode(errors="replace").strip()
+    except NoFileLeft:
+        return
+    if not text.isdecimal():
+        # Torn by a power cut, or not what the shell wrote: nobody saw the end.
         return
     code = int(text)
     command.state, command.exit = "ended", 128 - code if code > 128 else code
@@ -223,10 +230,10 @@ def _never_began(command: CommandStatus, folder: Path) -> bool:
     loses its power, so of another boot nothing is proven.
     """
     try:
-        boot = (folder / f"{UNBEGUN_FILE}.{command.name}").read_text()
-    except FileNotFoundError:
+        boot = read_left(folder / f"{UNBEGUN_FILE}.{command.name}", _MOST_STATUS_BYTES)
+    except (FileNotFoundError, NoFileLeft):
         return False
-    return bool(boot) and boot == this_boot()
+    return boot != b"" and boot == this_boot().encode()
 
 
 def _infer(status: Status) -> Outcome | None:
@@ -254,11 +261,11 @@ def _process(raw: dict[str, Any] | None) -> Process | None:
 
 def _tail(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_left(path), "rb") as file:
             size = file.seek(0, 2)
             start = file.seek(max(0, size - _READ_BYTES - 1))
             data = file.read(size - start)
-    except FileNotFoundError:
+    except (FileNotFoundError, NoFileLeft):
         return ""
     whole = _from_a_whole_line(data, _READ_BYTES)
     start, data = size - len(whole), whole

@@ -22,6 +22,7 @@ from activities.terraform.plan_store import (
     load_plan,
     load_record,
     providers_identity,
+    read_lock_file,
     save_plan,
     sha256,
 )
@@ -34,6 +35,7 @@ from contracts import deploys
 from contracts.deploys import Applied, ApplyInput, Outputs, Plan, PlanInput
 from contracts.errors import StalePlan
 from contracts.messages import OperationInput
+from store.left_files import read_left
 
 
 class TerraformActivities:
@@ -124,8 +126,8 @@ def _drop_snapshots(folder: Path) -> None:
 
 def _save(job: Job, planned: Planned, digest: str) -> None:
     """Keep the plan in the store; a state that changed meanwhile makes its apply refuse it."""
-    file = job.plan_file.read_bytes()
-    lock = job.space.lock_file.read_bytes() if job.space.lock_file.exists() else b""
+    file = read_left(job.plan_file)
+    lock = read_lock_file(job.space.lock_file)
     record = PlanRecord(
         component=job.input.component,
         digest=digest,

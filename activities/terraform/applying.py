@@ -27,6 +27,7 @@ from activities.terraform.remainder import beyond_approval, dropped_replaces
 from activities.terraform.state_file import UNSAVED, left_unsaved, read_state, rescue_printed
 from apps.parts import part_shown
 from contracts.errors import EngineFailed, ExclaveError, StalePlan, Unreachable
+from store.left_files import read_left
 
 _MOST_RUNS = 30
 """Runs of tools in one operation, recoveries included: a Terraform that is killed each time (out
@@ -160,7 +161,7 @@ async def _apply_file(job: Job) -> ToolEnd:
     await job.require_whole_state()
     await job.keep_state()
     await record_applying(job.workplace, job.input, job.space)
-    file = await asyncio.to_thread(job.plan_file.read_bytes)
+    file = await asyncio.to_thread(read_left, job.plan_file)
     identify(plan_file=f"sha256:{sha256(file)}")
     apply = commands.apply(job.tool, job.plan_file)
     return await _run(job, commands.tool_run(apply, job.space, job.space.state.local_file()))

@@ -12,6 +12,7 @@ from activities.terraform.tool import TerraformTool
 from activities.tool_environment import secrets_passed_on
 from contracts.errors import ToolMissing
 from store.interface import Store
+from store.left_files import read_left
 from store.s3_place import S3Place
 
 _OVERRIDE = "exclave_backend_override.tf.json"
@@ -109,7 +110,7 @@ class Backend:
     def is_used_in(self, folder: Path) -> str | None:
         """None if `init` took this backend; otherwise the kind that it took."""
         record = folder / _RECORD
-        used = json.loads(record.read_bytes()).get("backend", {}) if record.exists() else {}
+        used = json.loads(read_left(record)).get("backend", {}) if record.exists() else {}
         config = used.get("config") or {}
         same = used.get("type") == self.kind and all(
             _holds(config.get(name), value) for name, value in self.config.items()
@@ -123,7 +124,7 @@ def drop_torn_record(folder: Path) -> None:
     record = folder / _RECORD
     if record.exists():
         try:
-            json.loads(record.read_bytes())
+            json.loads(read_left(record))
         except ValueError:
             record.unlink()
 

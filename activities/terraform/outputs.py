@@ -9,6 +9,7 @@ from activities.masking import Mask
 from contracts.deploys import Outputs
 from contracts.errors import EngineFailed
 from store.install_state import Output
+from store.left_files import read_left
 
 LARGEST_SENT_BYTES = 32 * 1024
 """Of values that travel in one result; the rest is named. A payload ends at 2 MiB, and a result
@@ -23,7 +24,7 @@ def read_whole(file: Path) -> bytes:
     Raises:
         DiskFull: it is torn or empty. Terraform does not notice that its output has no room.
     """
-    printed = file.read_bytes()
+    printed = read_left(file)
     try:
         json.loads(printed)
     except ValueError:

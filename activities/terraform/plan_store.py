@@ -10,6 +10,7 @@ from activities.terraform.changes import Changes, read_changes
 from apps.showing import shown_lines
 from contracts.errors import StalePlan
 from store.interface import ANY, Store
+from store.left_files import read_left
 
 
 class PlanRecord(BaseModel):
@@ -114,8 +115,20 @@ def load_view(store: Store, key: str) -> tuple[PlanRecord, str] | None:
 
 def providers_identity(lock: Path) -> str:
     """What changes with any provider; empty where the module needs none."""
-    content = lock.read_bytes() if lock.exists() else b""
+    content = read_lock_file(lock)
     return sha256(content) if content else ""
+
+
+def read_lock_file(lock: Path) -> bytes:
+    """The dependency lock file of a working folder; empty where the module needs none. Blocks.
+
+    Raises:
+        NoFileLeft: it is no file.
+    """
+    try:
+        return read_left(lock)
+    except FileNotFoundError:
+        return b""
 
 
 def sha256(content: bytes) -> str:

@@ -21,6 +21,7 @@ from apps.parts import part_shown
 from contracts.errors import EngineFailed
 from store.files import replace_private
 from store.interface import ABSENT, ANY, Store
+from store.left_files import read_left
 
 State = Mapping[str, Any]
 
@@ -52,7 +53,7 @@ def set_aside_key(component: str) -> str:
 
 def read_state(file: Path) -> State | None:
     """The state in a file; None where there is none, or it is torn. Blocks."""
-    return _parsed(file.read_bytes()) if file.exists() else None
+    return _parsed(read_left(file)) if file.exists() else None
 
 
 def instances(state: State) -> Iterable[tuple[str, Mapping[str, Any]]]:
@@ -116,7 +117,7 @@ class StateFile:
         """
         if _parsed(self.content()) is not None:
             return False
-        newest = snapshot.read_bytes() if snapshot.exists() else self._kept()
+        newest = read_left(snapshot) if snapshot.exists() else self._kept()
         if not newest:
             # Nothing was ever written. The empty file goes, which only such an end explains.
             self._drop_empty()
@@ -183,7 +184,7 @@ class StateFile:
         errored = folder / ERRORED_STATE
         if not errored.exists():
             return
-        content = errored.read_bytes()
+        content = read_left(errored)
         if _parsed(content) is None:
             raise unreadable(self.part, errored, run)
         found = self.store.get(state_key(self.part))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from activities.terraform.state_file import state_key
 from store.interface import Store
+from store.left_files import open_left, read_left
 
 
 def lock_key(part: str) -> str:
@@ -63,7 +64,7 @@ def read_lock(store: Store, part: str) -> StateLock | None:
 
 def _lock_of_file(path: Path) -> StateLock | None:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_left(path)
     except FileNotFoundError:
         return None
     try:
@@ -71,7 +72,7 @@ def _lock_of_file(path: Path) -> StateLock | None:
         return None
     except (BlockingIOError, PermissionError):
         told = path.with_name(f".{path.name}.lock.info")
-        return _parsed(told.read_bytes() if told.exists() else b"")
+        return _parsed(read_left(told) if told.exists() else b"")
     finally:
         os.close(descriptor)
 

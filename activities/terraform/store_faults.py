@@ -4,11 +4,13 @@ Terraform asks a bucket again by itself, up to five times. What is left after th
 and says nothing about the module: it is not the end of an operation.
 """
 
+import os
 import re
 from typing import Final
 
 from activities.operations.operation import ToolEnd
 from activities.operations.spec import OUTPUT_FILE
+from store.left_files import open_left
 
 _LINES: Final = 60
 """What Terraform says of a lock takes 30."""
@@ -58,6 +60,6 @@ def _names_a_holder(end: ToolEnd) -> bool:
 
 
 def _has_worked(end: ToolEnd) -> bool:
-    with (end.folder / OUTPUT_FILE).open("rb") as file:
+    with os.fdopen(open_left(end.folder / OUTPUT_FILE), "rb") as file:
         head = file.read(_HEAD_BYTES + 1)
     return len(head) > _HEAD_BYTES or _WORK.search(head.decode(errors="replace")) is not None

@@ -79,3 +79,18 @@ def test_one_that_never_began_has_no_end(tmp_path: Path, outcome: str | None) ->
     assert not has_begun(tmp_path) and end_of(tmp_path) is None
     (tmp_path / "unbegun.script").write_text("")
     assert has_begun(tmp_path) and end_of(tmp_path) is not None
+
+
+@pytest.mark.parametrize("left", ["a folder", "a pipe", "no number", "too much"])
+def test_an_exit_that_the_shell_did_not_write_is_none(tmp_path: Path, left: str) -> None:
+    Status("k", "tool", 1, 1, 1, [CommandStatus("script", state="running")]).save(tmp_path)
+    file = tmp_path / "exit.script"
+    if left == "a folder":
+        file.mkdir()
+    elif left == "a pipe":
+        os.mkfifo(file)
+    else:
+        file.write_text("0" * 100 if left == "too much" else "nothing")
+    end = end_of(tmp_path)
+    assert end is not None
+    assert (end.outcome, end.failed) == ("lost", "script")

@@ -15,6 +15,7 @@ from activities.terraform.state_file import (
 )
 from contracts.errors import EngineFailed
 from store.folder import FolderStore
+from store.left_files import NoFileLeft
 
 
 def state(serial: int = 3, lineage: str = "l", **more: object) -> bytes:
@@ -183,3 +184,10 @@ def test_what_a_killed_terraform_left_is_replaced_by_the_newest_whole_version(
     assert site.state.restore(snapshot)
     assert site.path.read_bytes() == state(2)
     site.require_whole()
+
+
+def test_an_errored_state_that_is_no_file_stays_and_is_told(site: Site) -> None:
+    os.mkfifo(site.errored)
+    with pytest.raises(NoFileLeft, match=f"{site.errored} is a pipe, and no file"):
+        site.take()
+    assert site.errored.is_fifo()

@@ -1,0 +1,76 @@
+"""Files that a tool or a script could leave: what they are is looked at before they are read.
+
+In the place of a file there may be a folder, a link to something that is not the tool's to read, a
+pipe that nobody writes to, or more than the machine's memory holds.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+LARGEST_LEFT_BYTES: Final = 1024 * 1024 * 1024
+"""Of what a tool's own work needs as a whole: a state, a plan, its outputs."""
+
+_KINDS: Final[tuple[tuple[Callable[[int], bool], str], ...]] = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISLNK, "a link"),
+)
+
+
+class NoFileLeft(Exception):
+    """What lies there cannot be taken for the file that it should be."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path} {why}. Remove it, or mend what left it there")
+        self.path, self.why = path, why
+        """Such as `is a folder, and no file`."""
+
+
+def open_left(path: Path) -> int:
+    """Opens a regular file to read it, whatever else may lie there, and returns its descriptor.
+
+    Raises:
+        NoFileLeft: it is none.
+        OSError: nothing is there, or it may not be read.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        if error.errno not in {errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.ENODEV}:
+            raise
+        raise NoFileLeft(path, f"is {_kind(path.lstat().st_mode)}, and no file") from None
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        raise NoFileLeft(path, f"is {_kind(mode)}, and no file")
+    return descriptor
+
+
+def read_left(path: Path, limit: int = LARGEST_LEFT_BYTES) -> bytes:
+    """Reads such a file.
+
+    Args:
+        path: Where it lies.
+        limit: The most bytes that are taken; more are not read.
+
+    Raises:
+        NoFileLeft: it is none, or larger.
+        OSError: nothing is there, or it may not be read.
+    """
+    with os.fdopen(open_left(path), "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        # It may grow while it is read.
+        content = file.read(limit + 1) if size <= limit else b""
+    if max(size, len(content)) > limit:
+        raise NoFileLeft(path, f"has {max(size, len(content))} bytes; at most {limit} are taken")
+    return content
+
+
+def _kind(mode: int) -> str:
+    return next((name for is_one, name in _KINDS if is_one(mode)), "a device")
