@@ -12,7 +12,7 @@ from tests.e2e.apps_for_tests import Component
 from tests.e2e.install_site import Site
 from tests.e2e.plane import EnrolledWorker, Plane, until
 
-LONG = Component("long", resources=2, seconds=4)
+LONG = Component("long", resources=2, seconds=8)
 LINES = ["long.r1", "long.r2"]
 TELLING = {
     "telling": '[[steps]]\nname = "one"\ncommand = "echo begun >> $LINES; sleep 4; '
@@ -34,9 +34,9 @@ def guarded(
     worker.stop()
 
 
-def begin(site: Site, actions: dict[str, str] | None = None) -> str:
+def begin(site: Site, actions: dict[str, str] | None = None, component: Component = LONG) -> str:
     """Start a deploy of an install whose worker has enrolled; returns its workflow id."""
-    release = site.build([LONG], actions=actions)
+    release = site.build([component], actions=actions)
     assert isinstance(site.worker, EnrolledWorker)
     site.worker.apply_stack(site.app, release)
     site.worker.start()
@@ -66,7 +66,6 @@ def test_a_run_that_is_ended_leaves_its_tool_to_its_end(
     guarded.wait_for_line("long.r1")
     tool = guarded.worker.terraform()
     end(guarded, run)
-    assert guarded.lines() == LINES[:1], "it was ended in the middle"
     # A later run waits for the tool, and finds nothing left to do.
     later = guarded.deploy(guarded.release)
     assert guarded.outcomes(later) == {"long": "unchanged"}
@@ -76,7 +75,8 @@ def test_a_run_that_is_ended_leaves_its_tool_to_its_end(
 
 
 def test_a_cancel_interrupts_the_tool(guarded: Site) -> None:
-    run = begin(guarded)
+    # Far longer than a cancel takes.
+    run = begin(guarded, component=Component("long", resources=2, seconds=300))
     guarded.plane.approve_one(run)
     guarded.wait_for_line("long.r1")
     guarded.plane.temporal("workflow", "cancel", "--workflow-id", run)
