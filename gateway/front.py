@@ -49,9 +49,10 @@ class FrontLimits:
     """How long nothing may move on an HTTP connection."""
     stranger_bytes: int = 128 * 1024
     """What is read of an HTTP connection on which nobody is proven: an enrolment takes 64 KiB."""
-    stranger_call_bytes: int = 16 * 1024
-    """The same of gRPC, where a worker needs 5 KiB, and headers can take a hundred times as much
-    memory as they have bytes. Of HTTP, too, while strangers have had more than one of these:"""
+    stranger_call_bytes: int = 32 * 1024
+    """The same of gRPC, where headers can take a hundred times as much memory as they have bytes.
+    Of HTTP, too, while strangers have had more than one of the next two. A worker needs 22 KiB: a
+    handshake, and the whole TLS record that its first headers are in, which may be 16 KiB."""
     strangers_bytes_per_address: int = 16 * 1024 * 1024
     strangers_bytes: int = 64 * 1024 * 1024
     stranger_answers: int = 30

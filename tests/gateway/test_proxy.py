@@ -9,6 +9,7 @@ from temporalio.api.namespace.v1 import NamespaceInfo
 from temporalio.api.workflowservice.v1 import (
     DescribeNamespaceResponse,
     RespondActivityTaskCompletedRequest,
+    RespondActivityTaskFailedRequest,
 )
 
 from gateway import proxy
@@ -225,3 +226,17 @@ async def test_two_credentials_are_none(authority: Authority) -> None:
     async with playing(authority) as (_, _, gateway, _), gateway.channel("acme") as acme:
         call = acme.start("GetSystemInfo", headers={"authorization": "Bearer acme"})
         assert await call.code() is StatusCode.UNAUTHENTICATED
+
+
+async def test_the_first_call_of_a_connection_may_be_a_large_one(authority: Authority) -> None:
+    """Its headers come in one TLS record with the beginning of its message, which has to fit into
+    what is read of somebody who has proven nothing yet."""
+    async with playing(authority) as (played, _, gateway, _):
+        for size in (14_000, 17_000, 60_000, 1_000_000):
+            request = RespondActivityTaskFailedRequest(identity="x" * size)
+            async with gateway.channel("acme", alone=True) as worker:
+                status, why = await worker.status("RespondActivityTaskFailed", request)
+            # It was read to its end, and is refused for what it says.
+            assert status is StatusCode.PERMISSION_DENIED, why
+            assert "task token" in why
+        assert not played.asked
