@@ -80,12 +80,10 @@ async def test_while_a_run_waits_for_the_turn_of_another(
 async def test_while_the_tasks_of_a_run_fail(
     plane: EncryptedPlane, control_worker: "subprocess.Popen[str]"
 ) -> None:
-    _, run = await deprovisioning(plane, "wedged")
-    worker = plane.install_worker("wedged")
-    await worker.complete_in_plain_text(await worker.take())
+    run = await plane.start_stuck("wedged")
 
     async def look() -> bool:
-        return "answered in plain text" in await stuck_if_asked(plane.client, run.id)
+        return "was not given" in await stuck_if_asked(plane.client, run.id)
 
     await until(look)
     leaves(control_worker)

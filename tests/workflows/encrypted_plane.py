@@ -3,10 +3,12 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowHandle
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 
-from contracts.names import BUILD_QUEUE, install_queue
+from contracts.names import ATTRIBUTE_INSTALL, BUILD_QUEUE, CONTROL_QUEUE, install_queue
 from tests.workflow_histories import replay_all
 from tests.workflows.hand_worker import HandWorker
 from tests.workflows.workflow_plane import controlling, temporal
@@ -31,6 +33,17 @@ class EncryptedPlane:
         """The install's worker, by hand."""
         keys = MASTER.for_install("dev", install)
         return HandWorker(_with(self.client, keys), install_queue(install))
+
+    async def start_stuck(self, install: str) -> WorkflowHandle[Any, Any]:
+        """A run whose workflow tasks fail: its input has a key that no control worker was given."""
+        shown = SearchAttributePair(SearchAttributeKey.for_keyword(ATTRIBUTE_INSTALL), install)
+        return await _with(self.client, MasterKeys.new()).start_workflow(
+            "Deprovision",
+            {"install": install},
+            id=f"deprovision/{install}/1",
+            task_queue=CONTROL_QUEUE,
+            search_attributes=TypedSearchAttributes([shown]),
+        )
 
     def build_worker(self) -> HandWorker:
         """The org's build worker, by hand."""

@@ -1,11 +1,10 @@
 """A worker that the test is itself: it takes a task when the test says so, and not before."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
-from temporalio.api.common.v1 import Payload, Payloads
+from temporalio.api.common.v1 import Payloads
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import (
     PollActivityTaskQueueRequest,
@@ -63,19 +62,12 @@ class HandWorker:
 
     async def complete(self, task: Task, result: BaseModel) -> None:
         """Answer it."""
-        await self._complete(task, await task.converter.encode([result]))
-
-    async def complete_in_plain_text(self, task: Task) -> None:
-        """As no worker with keys does: the run's workflow tasks fail from now on."""
-        await self._complete(task, [Payload(metadata={"encoding": b"json/plain"}, data=b"{}")])
-
-    async def _complete(self, task: Task, result: Sequence[Payload]) -> None:
         await self._client.workflow_service.respond_activity_task_completed(
             RespondActivityTaskCompletedRequest(
                 namespace=self._client.namespace,
                 task_token=task.token,
                 identity=IDENTITY,
-                result=Payloads(payloads=result),
+                result=Payloads(payloads=await task.converter.encode([result])),
             )
         )
 

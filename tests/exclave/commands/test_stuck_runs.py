@@ -9,12 +9,12 @@ import pytest_asyncio
 from exclave.stuck import stuck_if_asked
 from tests.exclave.commands.typing_person import Person
 from tests.workflows.encrypted_plane import MASTER, EncryptedPlane, encrypted_plane
-from tests.workflows.workflow_site import WORKER, Handle, Site, until
+from tests.workflows.workflow_site import Handle, Site, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 STUCK = "is stuck: its workflow task fails again and again"
-REASON = "seems to have answered in plain text"
+REASON = "which this process was not given"
 WHAT_TO_DO = "temporal workflow terminate --workflow-id deprovision/acme/1"
 
 
@@ -26,12 +26,9 @@ async def plane() -> AsyncIterator[EncryptedPlane]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def run(plane: EncryptedPlane) -> Handle:
-    """One that was answered in plain text, by whoever holds no key."""
-    site, worker = Site(plane.client, "acme"), plane.install_worker("acme")
-    await site.begin()
-    await worker.complete(await worker.take(), WORKER)
-    deprovision = await site.run("deprovision", {})
-    await worker.complete_in_plain_text(await worker.take())
+    """One that nobody can read, of an install that goes on."""
+    await Site(plane.client, "acme").begin()
+    deprovision = await plane.start_stuck("acme")
 
     async def look() -> bool:
         return bool(await stuck_if_asked(plane.client, deprovision.id))
