@@ -46,9 +46,11 @@ class AnswerTo:
 
 @dataclass(frozen=True)
 class Unfit:
-    """In the place of an answer that cannot be read; says why."""
+    """In the place of an answer that cannot be read."""
 
     why: str
+    given_up: bool = False
+    """Its key was waited for, and did not come. It may come all the same, before a replay."""
 
 
 def too_much(answer: BaseModel) -> str:

@@ -30,7 +30,7 @@ from wire.encryption import PUBLIC, Encryption
 from wire.failures import EncodedFailures, ReadableFailures
 from wire.keys import Keys
 from wire.server_words import ServerWordsConverter
-from wire.unreadable import EncryptedConverter, UnreadableConverter, is_unreadable
+from wire.unreadable import EncryptedConverter, UnreadableConverter, is_given_up, is_unreadable
 
 _SHOWN: Final = 500
 """How much of what is wrong with an answer is told."""
@@ -83,6 +83,8 @@ class _PayloadConverter(CompositePayloadConverter):
 
     def _answer(self, payload: Payload, result: type[BaseModel]) -> Any:
         if is_unreadable(payload, for_good=False):
+            if is_given_up(payload):
+                return Unfit("its key did not come", given_up=True)
             # A key that is missing may come yet.
             return super().from_payloads([payload], [result])[0]
         try:

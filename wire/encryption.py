@@ -29,6 +29,7 @@ from temporalio.converter import (
 
 from contracts.errors import KeyMissing, PayloadRefused
 from wire.keys import Keys
+from wire.patience import Patience
 from wire.server_words import is_of_the_server, of_the_server
 from wire.subjects import comes_from_a_worker, is_without_workflow, places_of, subject_of
 from wire.unreadable import ENCRYPTED, unreadable
@@ -45,7 +46,11 @@ class Encryption(PayloadCodec, WithSerializationContext):
     """Encrypts what leaves this process, and decrypts what is meant for it."""
 
     def __init__(
-        self, keys: Keys, namespace: str, context: SerializationContext | None = None
+        self,
+        keys: Keys,
+        namespace: str,
+        context: SerializationContext | None = None,
+        patience: Patience | None = None,
     ) -> None:
         """Encrypt in a namespace.
 
@@ -53,7 +58,9 @@ class Encryption(PayloadCodec, WithSerializationContext):
             keys: The control side's, or a worker's own.
             namespace: The org.
             context: Where the payloads belong, if it is known.
+            patience: How long keys that are missing are waited for.
         """
+        self._patience = patience or Patience()
         self._keys = keys
         self._namespace = namespace
         self._subject = subject_of(context)
@@ -71,7 +78,7 @@ class Encryption(PayloadCodec, WithSerializationContext):
         namespace = self._namespace
         if isinstance(context, WorkflowSerializationContext | ActivitySerializationContext):
             namespace = context.namespace
-        return Encryption(self._keys, namespace, context)
+        return Encryption(self._keys, namespace, context, self._patience)
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """Encrypt.
@@ -107,7 +114,9 @@ class Encryption(PayloadCodec, WithSerializationContext):
         """Decrypt one, or return what stands for a payload that is refused."""
         try:
             return self._decrypted(payload)
-        except (KeyMissing, PayloadRefused) as error:
+        except KeyMissing as error:
+            return unreadable(error, given_up=self._patience.is_over(payload.data))
+        except PayloadRefused as error:
             return unreadable(error)
 
     def _decrypted(self, payload: Payload) -> Payload:

@@ -20,6 +20,7 @@ from wire.faults import Unreadable
 
 ENCRYPTED: Final = b"binary/encrypted"
 _UNREADABLE: Final = "exclave/unreadable"
+_GIVEN_UP: Final = "given-up"
 
 NO_KEYS: Final = (
     "This payload is encrypted, and this process was given no keys. On the control side, name the "
@@ -34,10 +35,18 @@ class Refused:
     error: ExclaveError
 
 
-def unreadable(error: KeyMissing | PayloadRefused) -> Payload:
-    """What the codec puts in the place of a payload that it refuses."""
+def unreadable(error: KeyMissing | PayloadRefused, *, given_up: bool = False) -> Payload:
+    """What the codec puts in the place of a payload that it refuses.
+
+    Args:
+        error: Why it does.
+        given_up: A key that is missing was waited for long enough.
+    """
+    metadata = {"encoding": _UNREADABLE.encode()}
+    if given_up:
+        metadata[_GIVEN_UP] = b"1"
     return Payload(
-        metadata={"encoding": _UNREADABLE.encode()},
+        metadata=metadata,
         data=json.dumps([error.type, error.message]).encode(),
     )
 
@@ -53,6 +62,11 @@ def is_unreadable(payload: Payload, *, for_good: bool | None = None) -> bool:
     if payload.metadata.get("encoding") != _UNREADABLE.encode():
         return False
     return for_good is None or for_good is (json.loads(payload.data)[0] != KeyMissing.__name__)
+
+
+def is_given_up(payload: Payload) -> bool:
+    """Whether the key of one that the codec refuses was waited for long enough."""
+    return _GIVEN_UP in payload.metadata
 
 
 class UnreadableConverter(EncodingPayloadConverter):

@@ -35,6 +35,11 @@ R = TypeVar("R")
 I = TypeVar("I", bound=BaseModel)  # noqa: E741 - as in the declaration
 O = TypeVar("O", bound=BaseModel)  # noqa: E741
 
+_GIVEN_UP = (
+    "it is encrypted with a key that the control plane does not have, and that did not come. No "
+    "worker of ours does that, unless keys are being replaced: then bring the file of the keys to "
+    "every process of the control side, and begin the run anew"
+)
 _AGAIN = timedelta(minutes=1)
 """After an error that Temporal itself does not try again."""
 _OF_ITS_INPUT = frozenset(one.__name__ for one in (BadInput, BadConfig, NotThere, NotUnderstood))
@@ -94,6 +99,7 @@ async def call(
     if not although_cancelled:
         end_if_cancelled()
     theirs = queue not in (CONTROL_QUEUE, BUILD_QUEUE)
+    number = _numbered()
     answer: O | Unfit = await workflow.execute_activity(
         activity.name,
         input,
@@ -106,7 +112,31 @@ async def call(
         cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         summary=cut_bytes(summary or activity.name, _LONGEST_SUMMARY),
     )
-    return _fit(activity, answer, theirs=theirs)
+    return _fit(activity, _as_decided(answer, number) if theirs else answer, theirs=theirs)
+
+
+def _numbered() -> int:
+    """A call's number in its run, in the order in which they begin."""
+    run = workflow.instance()
+    run.calls_begun = number = getattr(run, "calls_begun", 0) + 1
+    return number
+
+
+def _as_decided(answer: O | Unfit, number: int) -> O | Unfit:
+    """An answer as the history has it: whether its key is here may be otherwise in a replay.
+
+    A marker says of which answer the key was given up. With it the answer stays unread for good,
+    though its key is here now; without it, it was read, and waits for the key again.
+    """
+    given_up = isinstance(answer, Unfit) and answer.given_up
+    # Asked in this order: a run that could read its answers has no marker.
+    if not given_up and not workflow.unsafe.is_replaying():
+        return answer
+    if workflow.patched(f"no-key-for-{number}"):
+        return Unfit(_GIVEN_UP)
+    if given_up:
+        raise RuntimeError(f"The key of an answer that was read before is not here: {answer}")
+    return answer
 
 
 def _fit(activity: Activity[I, O], answer: O | Unfit, *, theirs: bool) -> O:
