@@ -17,7 +17,7 @@ from apps.release import INDEX_MEDIA_TYPE, MANIFEST_MEDIA_TYPE, Descriptor
 from artifacts.download import Download
 from artifacts.errors import ArtifactMissing, ArtifactTooLarge, DigestMismatch
 from artifacts.layout import BLOB_LIMIT_BYTES
-from artifacts.manifests import MANIFEST_LIMIT_BYTES
+from artifacts.manifests import MANIFEST_LIMIT_BYTES, parse_manifest
 from artifacts.names import (
     CHUNK_BYTES,
     checked_digest,
@@ -83,8 +83,20 @@ class Registry:
         return self._has(self._url(repository, "blobs", checked_digest(digest)))
 
     def has_manifest(self, repository: str, reference: str) -> bool:
-        """Whether the repository has the manifest, by tag or digest."""
-        return self._has(self._url(repository, "manifests", checked_reference(reference)))
+        """Whether the repository has the manifest, by tag or digest.
+
+        One that is there and would be pushed with a tag of its own gets it, if it has none.
+        """
+        has = self._has(self._url(repository, "manifests", checked_reference(reference)))
+        if has and self._keeps and reference.startswith("sha256:"):
+            self._keep(repository, reference)
+        return has
+
+    def _keep(self, repository: str, digest: str) -> None:
+        if self._has(self._url(repository, "manifests", keeping_tag(digest))):
+            return
+        data = self.get_manifest(repository, digest)
+        self.push_manifest(repository, data, parse_manifest(data).media_type)
 
     def push_blob(
         self, repository: str, content: bytes | Path, media_type: str = _OCTETS

@@ -90,6 +90,18 @@ class UpstreamRegistry:
                     )
         return bytes(data)
 
+    async def has_manifest(self, repository: str, reference: str) -> bool:
+        """Whether the registry has a manifest, by tag or digest.
+
+        Raises:
+            BackendAway: it does not say.
+        """
+        url = self.url(repository, "manifests", reference)
+        async with self._asked("HEAD", url, {"Accept": _ACCEPT}) as answer:
+            if answer.status_code not in (httpx.codes.OK, httpx.codes.NOT_FOUND):
+                raise BackendAway(self.refused(answer))
+            return answer.status_code == httpx.codes.OK
+
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         found = _PATH.fullmatch(scope["path"])
         if found is None:

@@ -18,15 +18,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from artifacts.layout import BLOB_LIMIT_BYTES
-from artifacts.manifests import MANIFEST_LIMIT_BYTES
-from artifacts.names import keeping_tag
+from artifacts.manifests import MANIFEST_LIMIT_BYTES, InvalidManifest, parse_manifest
+from artifacts.names import digest_of, keeping_tag
 from artifacts.uploads import UPLOAD_LIFE_SECONDS, TooLarge
-from gateway.pulls.contents import BackendAway
+from gateway.pulls.contents import BackendAway, ManifestMissing
 from gateway.pulls.upstream import UpstreamRegistry, registry_error
 
 _PATH = re.compile(
     r"/v2/(?P<repository>.+)/(?:blobs/uploads/(?P<upload>[A-Za-z0-9_-]*)|manifests/(?P<digest>.+))"
 )
+_MANIFEST = re.compile(r"/v2/(?P<repository>.+)/manifests/(?P<digest>sha256:[0-9a-f]{64})")
 _VERSION = {"Docker-Distribution-Api-Version": "registry/2.0"}
 _SENT_ON = ("content-type", "content-length", "content-range")
 _PASSED_ON = ("Range", "Docker-Content-Digest")
@@ -80,10 +81,15 @@ class UpstreamBackend:
         await self._registry.close()
 
     async def _push(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] in ("GET", "HEAD") and "/blobs/uploads/" not in scope["path"]:
+        is_read = scope["method"] in ("GET", "HEAD") and "/blobs/uploads/" not in scope["path"]
+        if is_read and scope["method"] == "GET":
             await self._registry.app(scope, receive, send)
             return
         try:
+            if is_read:
+                await self._keep_what_is_there(scope["path"])
+                await self._registry.app(scope, receive, send)
+                return
             response = await self._answer(Request(scope, receive))
         except TooLarge as error:
             response = registry_error(413, "SIZE_INVALID", str(error))
@@ -139,6 +145,26 @@ class UpstreamBackend:
                 f"the registry behind the gateway answered {answer.status_code} to the tag of "
                 f"{digest}, which its garbage collector would delete"
             )
+
+    async def _keep_what_is_there(self, path: str) -> None:
+        """The same for a manifest that a builder asks for, to use it as it is.
+
+        It may have been pushed before gateways gave tags, or somebody has taken its tag away.
+        """
+        found = _MANIFEST.fullmatch(path)
+        if found is None:
+            return
+        repository, digest = found.group("repository", "digest")
+        if await self._registry.has_manifest(repository, keeping_tag(digest)):
+            return
+        try:
+            data = await self._registry.manifest(repository, digest)
+            media_type = parse_manifest(data).media_type
+        except (ManifestMissing, InvalidManifest):
+            return
+        # Ours say what they are.
+        if media_type and digest_of(data) == digest:
+            await self._keep(repository, digest, {"Content-Type": media_type}, data)
 
     async def _sent(
         self,

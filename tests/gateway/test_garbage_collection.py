@@ -78,9 +78,17 @@ http: {{addr: "127.0.0.1:{self.port}"}}
         )
 
 
-@pytest.mark.skipif(not PROGRAM, reason="docker-registry is not installed")
-def test_a_garbage_collector_leaves_what_was_pushed(tmp_path: Path, unused_tcp_port: int) -> None:
-    registry = DebiansRegistry(tmp_path, unused_tcp_port)
+@pytest.fixture
+def registry(tmp_path: Path, unused_tcp_port: int) -> DebiansRegistry:
+    if not PROGRAM:
+        pytest.fail(
+            "docker-registry is not here, whose garbage collector is tried (Debian: apt-get "
+            "install docker-registry)."
+        )
+    return DebiansRegistry(tmp_path, unused_tcp_port)
+
+
+def test_a_garbage_collector_leaves_what_was_pushed(registry: DebiansRegistry) -> None:
     with registry.serving():
         site = PullSite(upstream_backend(registry.address))
         with site.serving() as address, worker(address, "build") as builder:
@@ -106,6 +114,32 @@ def test_a_garbage_collector_leaves_what_was_pushed(tmp_path: Path, unused_tcp_p
             assert directly.get_blob(SOURCES_REPOSITORY, digest_of(b"s")) == b"s"
             assert directly.has_manifest(SOURCES_REPOSITORY, kept.digest)
             assert not directly.has_manifest(SHOP, gone.digest), "it does collect what has no tag"
+
+
+def test_what_was_pushed_before_there_were_tags_gets_one_when_it_is_built_again(
+    registry: DebiansRegistry,
+) -> None:
+    with registry.serving():
+        with Registry(registry.address) as untagged:
+            release = push_release(untagged)
+            source, _ = push_artifact(
+                untagged, SOURCES_REPOSITORY, "test/source", "test/type", b"s"
+            )
+        site = PullSite(upstream_backend(registry.address))
+        with site.serving() as address, worker(address, "build") as builder:
+            assert push_release(builder) == release
+            assert builder.has_manifest(SHOP, release)
+            assert not builder.has_manifest(SHOP, digest_of(b"nothing")), "and only what is there"
+        with Registry(registry.address, keeps=True) as directly:
+            assert directly.has_manifest(SOURCES_REPOSITORY, source.digest)
+    registry.collect()
+    with registry.serving():
+        site = PullSite(upstream_backend(registry.address))
+        site.installs.told = {"acme": [release]}
+        with site.serving() as address, worker(address, "acme") as install:
+            assert install.get_blob(SHOP, digest_of(BIG)) == BIG
+        with Registry(registry.address) as directly:
+            assert directly.get_blob(SOURCES_REPOSITORY, digest_of(b"s")) == b"s"
 
 
 def test_the_tag_is_in_nobodys_way() -> None:
