@@ -22,6 +22,7 @@ from temporalio.api.workflowservice.v1 import service_pb2 as workflow
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from gateway.front import FrontLimits
 from gateway.identity import Identity, Standing
 from gateway.limits import Limits
 from gateway.task_tokens import Purpose, TaskTokens
@@ -131,6 +132,8 @@ async def test_every_rpc(
 ) -> None:
     await register(server, "elsewhere")
     site.limits = Limits(calls_per_second=1e6, calls_at_once=1e6)
+    # A stranger's connection would be closed before it has tried them all.
+    site.front = FrontLimits(stranger_answers=1_000, stranger_call_bytes=16 * 1024 * 1024)
     if identity:
         site.credentials.known["word"] = identity
     site.standings.set(REVOKED, Standing.REVOKED)

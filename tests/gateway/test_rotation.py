@@ -50,7 +50,7 @@ async def test_a_connected_client_shows_each_new_credential(tmp_path: Path) -> N
         await due.wait()
         due.clear()
 
-    async with temporal() as client, controlled(client, lambda: 1.0) as org:
+    async with temporal() as client, controlled(client, lambda: 1_800_000_000.0) as org:
         await org.begin()
         key = CredentialKey.make(tmp_path / "key.pem")
         shared = Shared(key, clock=lambda: 1_800_000_000.0)  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ SENDING = [
     ("provision", "acme", "sha256:" + "1" * 64, "--detach"),
     ("deploy", "acme", "sha256:" + "1" * 64, "--detach"),
     ("rollback", "acme", "--detach"),
-    ("deprovision", "acme", "--yes", "--detach"),
+    ("deprovision", "acme", "--detach"),
     ("action", "acme", "health", "--detach"),
     ("set-inputs", "acme", "size=2"),
     ("access", "revoke", "acme"),
