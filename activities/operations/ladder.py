@@ -2,8 +2,8 @@
 
 SIGINT to its main process alone: Terraform then stops its provisioners and writes its state. After
 the grace, SIGTERM to the process group. Some seconds later, SIGKILL to the group and to every
-process that still holds the tree's lock or is in the supervisor's session, again each second until
-none is.
+process that still holds the tree's lock, is in the supervisor's session or descends from it, again
+each second until none is.
 """
 
 import signal

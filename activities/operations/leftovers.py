@@ -1,7 +1,8 @@
 """What a tool left in the background: it is no part of how the tool ended, and is ended after it.
 
-A process is a tool's if it holds the lock of the tool's tree, or is in the supervisor's session.
-One that has neither is a service of its own, as `systemctl start` makes them.
+A process is a tool's if it holds the lock of the tool's tree, is in the supervisor's session, or
+descends from the supervisor, which adopts whatever loses its parent. One that is none of these was
+started by another service, as `systemctl start` has them started.
 """
 
 import os
@@ -31,11 +32,21 @@ def tell_of_leftovers(folder: Path, tree_lock: Path, session: int | None) -> Non
         OSError: the log cannot be written.
     """
     left = left_running(tree_lock, session)
-    if LINUX and not left:
-        return
+    if left or not LINUX:
+        _say(folder, "left running in the background, and ended now", left)
+
+
+def tell_of_who_stays(folder: Path, tree_lock: Path, session: int | None) -> None:
+    """Name in the run's log what could not be ended; arguments and errors as for what is."""
+    left = left_running(tree_lock, session)
+    if left:
+        _say(folder, "left running in the background, and cannot be ended by this user", left)
+
+
+def _say(folder: Path, what: str, left: list[Left]) -> None:
     named = [_named(one) for one in left[:_MOST_NAMED]] or ["what cannot be named here"]
     more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-    line = f"\n-- left running in the background, and ended now: {', '.join(named)}{more}\n"
+    line = f"\n-- {what}: {', '.join(named)}{more}\n"
     descriptor = open_private(folder / OUTPUT_FILE, os.O_WRONLY | os.O_APPEND)
     with os.fdopen(descriptor, "wb") as log:
         log.write(line.encode())

@@ -63,7 +63,7 @@ def send_holders(
     but_groups: Collection[int],
     session: int | None = None,
 ) -> None:
-    """Sends the signal to each other process that holds the lock, or is in the session; does
+    """Sends the signal to each other process that holds the lock, or is of the session; does
     nothing off Linux.
 
     Processes of the groups `but_groups` are left out: they were reached already.
@@ -83,13 +83,18 @@ class Left:
 
 
 def left_running(lock: Path, session: int | None) -> list[Left]:
-    """The other processes that hold the lock, or are in the session; none off Linux."""
+    """The other processes that hold the lock, or are of the session; none off Linux."""
     return [Left(pid, _name(pid)) for pid, _ in _tree(lock, session)]
 
 
-def is_anybody_in(session: int) -> bool:
-    """Whether any other process is in the session; on Linux only."""
-    return LINUX and any(_in_session(pid, session) for pid in _pids() if pid != os.getpid())
+def is_anybody_of(session: int) -> bool:
+    """Whether any other process is in the session, or descends from its leader; on Linux only."""
+    return LINUX and any(_of_session(session))
+
+
+def children(pid: int) -> list[int]:
+    """The children of the process, zombies among them; none off Linux."""
+    return _families().get(pid, []) if LINUX else []
 
 
 def _tree(lock: Path, session: int | None) -> Iterator[tuple[int, Callable[[], bool]]]:
@@ -97,20 +102,54 @@ def _tree(lock: Path, session: int | None) -> Iterator[tuple[int, Callable[[], b
     if not LINUX or not lock.exists():
         return
     inode = (lock.stat().st_dev, lock.stat().st_ino)
+    of_session = set(_of_session(session)) if session is not None else set()
     for pid in _pids():
-        if pid == os.getpid():
-            continue
-        if session is not None and _in_session(pid, session):
-            yield pid, partial(_in_session, pid, session)
-        elif _holds(pid, inode):
+        if session is not None and pid in of_session:
+            yield pid, partial(_is_of, pid, session)
+        elif pid != os.getpid() and _holds(pid, inode):
             yield pid, partial(_holds, pid, inode)
+
+
+def _of_session(leader: int) -> Iterator[int]:
+    """Each other living process that is in the leader's session, or descends from the leader."""
+    families = _families()
+    descendants, parents = set[int](), [leader]
+    while parents:
+        found = set(families.get(parents.pop(), [])) - descendants
+        descendants |= found
+        parents += found
+    for pid in _pids():
+        is_one = pid in descendants or _in_session(pid, leader)
+        if is_one and pid != os.getpid() and not _look(pid)[1]:
+            yield pid
+
+
+def _families() -> dict[int, list[int]]:
+    """The children of each process that has any."""
+    found: dict[int, list[int]] = {}
+    for pid in _pids():
+        found.setdefault(_parent(pid), []).append(pid)
+    return found
+
+
+def _is_of(pid: int, leader: int) -> bool:
+    ancestor = pid
+    while ancestor not in (0, leader):
+        ancestor = _parent(ancestor)
+    return (ancestor == leader or _in_session(pid, leader)) and not _look(pid)[1]
 
 
 def _in_session(pid: int, session: int) -> bool:
     try:
-        return os.getsid(pid) == session and not _look(pid)[1]
+        return os.getsid(pid) == session
     except (ProcessLookupError, PermissionError):
         return False
+
+
+def _parent(pid: int) -> int:
+    """The parent of the process; 0 if it has none, or is gone."""
+    fields = _stat(pid)
+    return int(fields[1]) if fields else 0
 
 
 def _name(pid: int) -> str:
@@ -150,13 +189,19 @@ def _look(pid: int) -> tuple[str, bool]:
 
 
 def _look_in_proc(pid: int) -> tuple[str, bool]:
+    fields = _stat(pid)
+    return (fields[19], fields[0] in "ZX") if fields else ("", False)
+
+
+def _stat(pid: int) -> list[str]:
+    """What the system says of the process, from its state on; nothing if it is gone or hidden."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return "", False
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - of all that there are
+            stat = file.read()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return []
     # The second field, in parentheses, may hold anything; state is field 3, start time 22.
-    fields = stat.rpartition(")")[2].split()
-    return fields[19], fields[0] in "ZX"
+    return stat.rpartition(b")")[2].decode().split()
 
 
 def _look_with_ps(pid: int) -> tuple[str, bool]:

@@ -17,14 +17,16 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
 
+from activities.operations.adoption import adopt_orphans, bury_orphans
 from activities.operations.file_lock import Lock, block_exclusive, block_until_free, is_held
 from activities.operations.ladder import Ladder
-from activities.operations.leftovers import GRACE_SECONDS, tell_of_leftovers
+from activities.operations.leftovers import GRACE_SECONDS, tell_of_leftovers, tell_of_who_stays
 from activities.operations.log_bound import LogKeeper
-from activities.operations.processes import identify, is_anybody_in
+from activities.operations.processes import identify, is_anybody_of
 from activities.operations.snapshots import keep_snapshots
 from activities.operations.spec import (
     INTERRUPT_FILE,
@@ -60,7 +62,11 @@ files that an update of the worker replaces."""
 
 _LOOK_AGAIN_SECONDS: Final = 0.1
 
-Event = Literal["ended", "tree_gone", "interrupted", "lease_lost"]
+_MOST_STEPS: Final = 12
+"""Of the ladder, for what holds no lock: what outlives ten kills is another user's, as `sudo` makes
+them, or hangs in the system. It is nobody's work any more, and nothing waits for it."""
+
+Event = Literal["ended", "tree_gone", "interrupted", "lease_lost", "orphan_ended"]
 
 
 class Supervisor:
@@ -116,6 +122,10 @@ class Supervisor:
         """Interrupts the tool, once however often it is called: Terraform takes a second signal as
         an order to leave without writing its state."""
         self._events.put(("interrupted", "the tool was interrupted on request"))
+
+    def child_ended(self, *_: object) -> None:
+        """One of the tool's commands, or what became this process's child when its parent ended."""
+        self._events.put(("orphan_ended", ""))
 
     def _run_command(self, command: Command, status: CommandStatus, tree: Lock) -> bool:
         """Runs a command to its end; says whether the next one may run."""
@@ -201,11 +211,14 @@ class Supervisor:
     def _watch_tree(self) -> None:
         block_until_free(self._spec.tree_lock)
         while self._is_anybody_left():  # nobody tells of their end
+            if self._ladder.taken > _MOST_STEPS:
+                self._tell(tell_of_who_stays)
+                break
             time.sleep(_LOOK_AGAIN_SECONDS)
         self._events.put(("tree_gone", ""))
 
     def _is_anybody_left(self) -> bool:
-        return self._session is not None and is_anybody_in(self._session)
+        return self._session is not None and is_anybody_of(self._session)
 
     def _grace_for_leftovers(self) -> float:
         """What somebody's signal cut short may be in the middle of something."""
@@ -214,11 +227,14 @@ class Supervisor:
 
     def _end_leftovers(self) -> None:
         if self._ladder.taken == 0:
-            try:
-                tell_of_leftovers(self._spec.folder, self._spec.tree_lock, self._session)
-            except OSError as error:
-                _report(f"what the tool left running cannot be named: {error}")
+            self._tell(tell_of_leftovers)
         self._climb()
+
+    def _tell(self, of_them: Callable[[Path, Path, int | None], None]) -> None:
+        try:
+            of_them(self._spec.folder, self._spec.tree_lock, self._session)
+        except OSError as error:
+            _report(f"what the tool left running cannot be named: {error}")
 
     def _await(self, wanted: Event) -> str:
         """Waits for the event; meanwhile interrupts the tool when that is asked or due."""
@@ -238,7 +254,9 @@ class Supervisor:
                 self._on_event(*self._events.get_nowait())
 
     def _on_event(self, event: Event, detail: str) -> None:
-        if self._decided:
+        if event == "orphan_ended":
+            bury_orphans({child.pid for child in self._children})
+        elif self._decided:
             # What it left is not waited for any longer.
             self._next = self._next if self._ladder.taken else time.monotonic()
         elif event in ("interrupted", "lease_lost"):
@@ -350,6 +368,11 @@ def main() -> None:
     supervisor = Supervisor(spec)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, supervisor.interrupt)
+    signal.signal(signal.SIGCHLD, supervisor.child_ended)
+    try:
+        adopt_orphans()
+    except OSError as error:
+        _report(f"a daemon that the tool leaves may not be found: {error}")
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     supervisor.run()
 

@@ -1,15 +1,16 @@
 """What a tool left in the background: how the tool ended does not depend on it, and it is ended."""
 
 import asyncio
-import contextlib
 import os
+import shutil
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
 from activities.operations.operation import ToolEnd
-from activities.operations.processes import Process, identify, is_alive
+from activities.operations.processes import Process, children, identify, is_alive
 from activities.operations.spec import OUTPUT_FILE, Command, ToolRun
 from tests.activities.operations.operation_site import KEY, SUBJECT, Site, until
 
@@ -26,6 +27,27 @@ BACKGROUND = {
     "holding no lock": f"({CLOSED}; exec sleep 3600) > /dev/null 2>&1 & {NOTED}",
     "deaf": f"(trap '' TERM INT HUP; exec sleep 3600) & {NOTED}",
 }
+
+DAEMON = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.closerange(0, 1024)
+        with open("left.new", "w") as file:
+            file.write(str(os.getpid()))
+        os.rename("left.new", "left")
+        time.sleep(3600)
+    os._exit(0)
+"""
+DEAF = """
+import signal
+
+def refuse(*_):
+    raise PermissionError
+
+signal.pidfd_send_signal = refuse
+"""
 
 
 def shell(site: Site, script: str, *, keeps_exit: bool = False, timeout: float = 60) -> ToolRun:
@@ -137,14 +159,62 @@ async def test_a_person_who_cancels_then_ends_what_was_left(
     assert (end.outcome, end.succeeded()) == ("exited", True)
 
 
-async def test_a_service_of_its_own_is_left_alone(site: Site) -> None:
-    """What is in no session of the tool's, and holds nothing, was meant to stay."""
-    script = f"(setsid bash -c '{CLOSED}; echo $$ > left; exec sleep 3600' > /dev/null 2>&1 &)"
-    end = await run(site, shell(site, f"{script}; until [ -s left ]; do sleep 0.02; done"))
+@pytest.mark.parametrize("exit", [0, 3])
+async def test_a_daemon_is_ended_and_named(site: Site, exit: int) -> None:
+    """In a session of its own, adopted, and without any descriptor that it inherited."""
+    (site.marks / "daemon.py").write_text(DAEMON)
+    script = f"{sys.executable} daemon.py && until [ -s left ]; do sleep 0.02; done; exit {exit}"
+    end = await run(site, shell(site, script))
+    left = await left_by(site)
+    assert (end.outcome, end.exits) == ("exited", {"script": exit})
+    assert not is_alive(left)
+    said = (end.folder / OUTPUT_FILE).read_text()
+    assert f"and ended now: {Path(sys.executable).name[:15]} (pid {left.pid})\n" in said
+
+
+@pytest.mark.skipif(shutil.which("ssh-agent") is None, reason="OpenSSH is not installed")
+async def test_an_ssh_agent_is_ended_and_named(site: Site) -> None:
+    end = await run(site, shell(site, 'eval "$(ssh-agent)"; echo $SSH_AGENT_PID > left'))
+    left = await left_by(site)
+    assert end.succeeded()
+    assert not is_alive(left)
+    assert f"ssh-agent (pid {left.pid})\n" in (end.folder / OUTPUT_FILE).read_text()
+
+
+async def test_a_daemon_goes_with_a_tool_that_is_interrupted(site: Site) -> None:
+    (site.marks / "daemon.py").write_text(DAEMON)
+    script = f"{sys.executable} daemon.py; exec sleep 3600"
+    end = await run(site, shell(site, script, timeout=4))
+    assert end.outcome == "timed_out"
+    assert not is_alive(await left_by(site))
+
+
+async def test_what_loses_its_parent_stays_no_zombie(site: Site) -> None:
+    """A tool that runs for hours may leave thousands that end by themselves, and the tool's own end
+    is seen all the same."""
+    script = "for n in $(seq 50); do (true & true &) ; done; touch all; until [ -e go ]; do :; done"
+    running = asyncio.create_task(run(site, shell(site, f"{script}; exit 7")))
+    await site.mark("all")
+    supervisor, tool = site.supervisor("1-tool"), await site.tool("1-tool")
+    await until(lambda: children(supervisor.pid) == [tool.pid])
+    (site.marks / "go").touch()
+    assert (await running).exits == {"script": 7}
+
+
+async def test_what_cannot_be_ended_is_named_and_waited_for_no_longer(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the daemon of another user, which `sudo` started."""
+    (site.marks / "sitecustomize.py").write_text(DEAF)
+    monkeypatch.setenv("PYTHONPATH", str(site.marks))
+    (site.marks / "daemon.py").write_text(DAEMON)
+    script = f"{sys.executable} daemon.py && until [ -s left ]; do sleep 0.02; done"
+    end = await run(site, shell(site, script))
     left = await left_by(site)
     try:
-        assert end.succeeded()
         assert is_alive(left)
+        assert end.succeeded()
+        said = (end.folder / OUTPUT_FILE).read_text()
+        assert f"cannot be ended by this user: {Path(sys.executable).name[:15]}" in said
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(left.pid, signal.SIGKILL)
+        os.kill(left.pid, signal.SIGKILL)
