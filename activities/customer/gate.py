@@ -43,9 +43,11 @@ def bind_key(store: Store, activity: str, input: OperationInput | StepInput) -> 
         PolicyDenied: the key is another operation's.
         StoreError: the store cannot be used.
     """
-    if not is_key(input.key):
-        raise PolicyDenied(f"{input.key!r} is no operation's key, so nothing is done under it.")
     what = _bound(activity, input)
+    if not is_key(input.key) or not _is_key_of(input.key, what):
+        raise PolicyDenied(
+            f"{input.key!r} is no operation's key of {_shown(what)}, so nothing is done under it."
+        )
     standing = Journal(store).let_in(input.key, what)
     if standing != what:
         raise PolicyDenied(
@@ -79,6 +81,8 @@ def _has_begun(store: Store, input: ApplyInput) -> bool:
     return bool(entry.runs) and was_let_in(store, input.key, _identity(input))
 
 
+_SEGMENTS: Final = 4
+
 _BINDING: Final = (
     "app",
     "release",
@@ -98,6 +102,13 @@ def _bound(activity: str, input: OperationInput | StepInput) -> dict[str, object
         "activity": activity,
         **{name: value for name, value in found.items() if value is not None},
     }
+
+
+def _is_key_of(key: str, what: Mapping[str, object]) -> bool:
+    """Whether it is a run, the part or action, what is done with it, and a number: by the second
+    it is known what is secret in the log, and no operation's folder lies in another's."""
+    segments = key.split("/")
+    return len(segments) == _SEGMENTS and segments[1] in {what.get("component"), what.get("action")}
 
 
 def _shown(what: Mapping[str, object]) -> str:

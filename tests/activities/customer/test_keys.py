@@ -133,7 +133,7 @@ def activity_of(input: Any) -> str:
 
 def _part() -> dict[str, Any]:
     return {
-        "install": "acme", "app": "shop", "release": RELEASE, "component": "net", "turn": TURN,
+        "install": "acme", "app": "shop", "release": RELEASE, "component": "good", "turn": TURN,
         "key": KEY,
     }  # fmt: skip
 
@@ -177,7 +177,7 @@ async def test_what_is_forbidden_does_not_pass_beside_what_is_allowed(
 async def test_of_two_that_are_allowed_one_has_the_key(site: Site) -> None:
     for number in range(5):
         key = f"run-{number}/good/step/0"
-        both = [site.step(key=key), site.step(key=key, action="bad")]
+        both = [site.step(key=key), site.step(key=key, step=1)]
         ended = await asyncio.gather(*both, return_exceptions=True)
         [denied] = [one for one in ended if isinstance(one, BaseException)]
         assert isinstance(denied, PolicyDenied)
@@ -204,7 +204,7 @@ async def test_of_two_that_are_allowed_one_has_the_key(site: Site) -> None:
 )
 async def test_nothing_else_passes_later(site: Site, other: Any) -> None:
     result = await site.step()
-    with pytest.raises(PolicyDenied, match=f"The key {KEY} was let in for"):
+    with pytest.raises(PolicyDenied, match=f"{KEY} was let in for|'{KEY}' is no operation's key"):
         await site.run(activity_of(other), other)
     assert site.written("told")[-1]["verdict"] == "refused"
     assert site.written("ended")[-1]["outcome"] == "PolicyDenied"
@@ -253,6 +253,27 @@ async def test_what_is_no_key_is_refused_and_written_down(site: Site) -> None:
     with pytest.raises(PolicyDenied, match="is no operation's key"):
         await site.step(key="../../policy")
     assert site.written("told")[-1]["verdict"] == "refused"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "run-1/bad/step/0",
+        "run-1/step/good/0",
+        "run-1/good",
+        "run-1/good/step",
+        "run-1/good/step/0/1-step",
+        "good",
+    ],
+)
+@pytest.mark.parametrize("first", [step_input(), plan_input(), apply_input()])
+async def test_a_key_names_what_is_done_under_it(site: Site, first: Any, key: str) -> None:
+    """By that, what is secret in its log is known; and its folder is in nobody else's."""
+    input = first.model_copy(update={"key": key})
+    with pytest.raises(PolicyDenied, match="is no operation's key of"):
+        await site.run(activity_of(input), input)
+    assert site.written("told")[-1]["verdict"] == "refused"
+    assert Journal(site.store).all_operations() == []
 
 
 @pytest.mark.process
