@@ -13,6 +13,7 @@ import pytest
 
 from activities.releases.reader import _replace
 from activities.releases.unpacked import marker_of
+from activities.removal import remove_each
 
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
@@ -162,3 +163,59 @@ def test_what_was_left_beside_a_module_blocks_no_other(tmp_path: Path) -> None:
         file.writestr("main.tf", "")
     _replace(destination, marker_of(destination), archive)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["module.zip", "net"]
+
+
+def test_folders_are_removed_however_deep_they_are(tmp_path: Path) -> None:
+    """Deeper than Python recurses, and than a path may be long; read-only at the end."""
+    folder = tmp_path / "deep"
+    folder.mkdir()
+    at = os.open(folder, os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("inner", dir_fd=at)
+        below = os.open("inner", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(os.open("file", os.O_CREAT, dir_fd=at))
+    os.fchmod(at, 0o555)
+    os.close(at)
+    assert remove_each([folder]) == []
+    assert not folder.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts are made, and listed, as Linux does")
+def test_what_is_mounted_in_it_is_not_emptied(tmp_path: Path) -> None:
+    """A script of root's may leave a mount behind: of the same disk, where no device differs."""
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "a folder"
+    (folder / "in" / "it").mkdir(parents=True)
+    elsewhere.mkdir()
+    (elsewhere / "precious").touch()
+    program = (
+        "import subprocess, sys; from pathlib import Path; from activities import removal\n"
+        "folder, elsewhere = map(Path, sys.argv[1:])\n"
+        "mount = ['mount', '--bind', elsewhere, folder / 'in' / 'it']\n"
+        "subprocess.run(mount, check=True)\n"
+        "assert removal.remove_each([folder, elsewhere.parent / 'none']) == [folder]\n"
+        "subprocess.run(['umount', folder / 'in' / 'it'], check=True)\n"
+        "assert removal.remove_each([folder]) == []\n"
+    )
+    ran = subprocess.run(
+        ["unshare", "-Urm", sys.executable, "-c", program, folder, elsewhere],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert (elsewhere / "precious").exists()
+    assert not folder.exists()
+    assert f"{folder} could not be removed" in ran.stderr and "unmount it" in ran.stderr
+
+
+def test_a_name_that_is_no_text_is_removed(tmp_path: Path) -> None:
+    inner = tmp_path / "home" / os.fsdecode(b"\xff\n")
+    inner.mkdir(parents=True)
+    (inner / os.fsdecode(b"\xfe")).touch()
+    inner.chmod(0o555)
+    assert remove_each([tmp_path / "home"]) == []
+    assert list(tmp_path.iterdir()) == []
