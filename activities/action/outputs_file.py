@@ -1,6 +1,9 @@
 """What a step wrote to its outputs file: lines of `key=value`, or JSON objects, merged in order."""
 
+import errno
 import json
+import math
+import os
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -10,6 +13,15 @@ from store.left_files import NoFileLeft, read_left
 
 LARGEST_BYTES = 1024 * 1024
 """More than that belongs into a file of the customer's own."""
+
+_DEEPEST = 64
+"""Lists and objects in each other: those who read a result give up at some 200, around these."""
+
+_MOST_SHOWN = 40
+"""Characters."""
+
+_OF_THE_MACHINE = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+"""It has too little of something now; anything else lies in what the step left."""
 
 
 def read_outputs_file(file: Path) -> dict[str, JsonValue]:
@@ -26,6 +38,11 @@ def read_outputs_file(file: Path) -> dict[str, JsonValue]:
         raise EngineFailed("the outputs file may not be read by the worker's user") from None
     except NoFileLeft as error:
         raise EngineFailed(f"the outputs file {error.why}") from None
+    except OSError as error:
+        if error.errno in _OF_THE_MACHINE:
+            raise
+        why = os.strerror(error.errno) if error.errno else type(error).__name__
+        raise EngineFailed(f"the outputs file cannot be read: {why}") from None
 
 
 def parse_outputs(content: bytes) -> dict[str, JsonValue]:
@@ -61,9 +78,15 @@ def parse_outputs(content: bytes) -> dict[str, JsonValue]:
 
 def _object(text: str, position: int) -> tuple[dict[str, JsonValue], int]:
     try:
-        found, end = json.JSONDecoder(parse_constant=_refuse).raw_decode(text, position)
+        decoder = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
+        found, end = decoder.raw_decode(text, position)
+        _require_shallow(found)
+        # A character's number may be half of one, which can be sent to nobody.
+        json.dumps(found, ensure_ascii=False).encode()
     except RecursionError:
         why = "it is nested too deeply"
+    except UnicodeEncodeError:
+        why = "it holds half of a character"
     except ValueError as error:
         why = error.args[0].split(":")[0]
     else:
@@ -76,6 +99,23 @@ def _object(text: str, position: int) -> tuple[dict[str, JsonValue], int]:
 def _refuse(constant: str) -> object:
     """Python would take what no other reader of JSON does."""
     raise ValueError(f"{constant} is no JSON")
+
+
+def _finite(number: str) -> float:
+    """Python takes what is too large for infinity, which is sent as null."""
+    found = float(number)
+    if not math.isfinite(found):
+        raise ValueError(f"{number[:_MOST_SHOWN]} is too large a number")
+    return found
+
+
+def _require_shallow(found: object) -> None:
+    level = [found]
+    for _ in range(_DEEPEST):
+        lists = [list(one.values()) if isinstance(one, dict) else one for one in level]
+        level = [inner for one in lists if isinstance(one, list) for inner in one]
+    if level:
+        raise RecursionError
 
 
 def _line(text: str, start: int, end: int) -> tuple[str, str]:

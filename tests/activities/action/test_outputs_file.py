@@ -1,12 +1,15 @@
 """What a step wrote to its outputs file."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from activities.action.outputs_file import LARGEST_BYTES, parse_outputs
+from activities.action.outputs_file import LARGEST_BYTES, parse_outputs, read_outputs_file
+from contracts.actions import StepResult
+from contracts.deploys import Outputs
 from contracts.errors import EngineFailed
 
 
@@ -77,6 +80,41 @@ def test_what_json_does_not_know_is_refused(content: bytes) -> None:
     """It could be stored, and never be read or sent again."""
     with pytest.raises(EngineFailed, match="line 1"):
         parse_outputs(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ('{"a": 1e999}', "too large a number"),
+        ('{"a": [-1e999]}', "too large a number"),
+        (r'{"a": "\ud800"}', "half of a character"),
+        (r'{"\udfff": 1}', "half of a character"),
+        ('{"a": ' + "[" * 64 + "]" * 64 + "}", "nested too deeply"),
+        ('{"a": ' + '{"b":' * 200 + "1" + "}" * 201, "nested too deeply"),
+        ('{"a": ' + "9" * 5000 + "}", "limit"),
+    ],
+)
+def test_what_no_result_can_hold_is_refused(content: str, why: str) -> None:
+    with pytest.raises(EngineFailed, match=why):
+        parse_outputs(content.encode())
+
+
+@pytest.mark.parametrize(
+    "content", [r'{"a": "\ud83d\ude00"}', '{"a": 1e308}', '{"a": ' + "[" * 62 + "]" * 62 + "}"]
+)
+def test_what_is_taken_arrives(content: str) -> None:
+    values = parse_outputs(content.encode())
+    result = StepResult(step="x", outputs=Outputs(values=values))
+    assert StepResult.model_validate_json(result.model_dump_json()) == result
+
+
+def test_what_lies_where_the_folder_was_is_told(tmp_path: Path) -> None:
+    (tmp_path / "folder").touch()
+    with pytest.raises(EngineFailed, match="cannot be read: Not a directory"):
+        read_outputs_file(tmp_path / "folder" / "outputs")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(EngineFailed, match="cannot be read: Too many levels"):
+        read_outputs_file(tmp_path / "loop" / "outputs")
 
 
 def test_too_deep_is_told() -> None:
