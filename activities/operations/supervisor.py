@@ -337,6 +337,8 @@ class Supervisor:
         """Writes the status; a full disk must not make an orphan of the tool. Says whether it is
         written."""
         try:
+            # A tool that removed the folder of its run has ended all the same.
+            self._spec.folder.mkdir(mode=0o700, exist_ok=True)
             self._status.save(self._spec.folder)
         except OSError as error:
             _report(f"status.json cannot be written: {error}")

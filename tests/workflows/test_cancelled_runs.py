@@ -206,16 +206,12 @@ async def test_the_action_of_a_run_ends_with_a_cancel_alone(
     gate = site.worker.gate("step 0")
     run = await site.deploy()
     await site.worker.wait_for("step 0")
-    [action] = [
-        one
-        async for one in site.client.list_workflows(f"ExclaveInstall = '{site.install}'")
-        if one.id.startswith("action/")
-    ]
+    [action] = (await run.describe()).raw_description.pending_children
     await end(run)
     if end is Handle.cancel:
         assert await ended(run) == WorkflowExecutionStatus.CANCELED
     gate.set()
-    how = await ended(site.client.get_workflow_handle(action.id))
+    how = await ended(site.client.get_workflow_handle(action.workflow_id))
     expected = (
         WorkflowExecutionStatus.CANCELED
         if end is Handle.cancel

@@ -115,7 +115,7 @@ async def test_it_is_so_without_the_supervisor(site: Site, keeps_exit: bool) -> 
     end = await running
     assert end.outcome == ("exited" if keeps_exit else "lost")
     assert end.succeeded() == keeps_exit
-    assert not is_alive(left)
+    await site.gone(left)
     assert f"sleep (pid {left.pid})" in (end.folder / OUTPUT_FILE).read_text()
 
 
@@ -152,7 +152,7 @@ async def test_a_person_who_cancels_then_ends_what_was_left(
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert not is_alive(left)
+    await site.gone(left)
     async with site.operations().open(KEY, SUBJECT, site.say) as operation:
         end = await operation.attach()
     assert end is not None
@@ -172,8 +172,10 @@ async def test_a_daemon_is_ended_and_named(site: Site, exit: int) -> None:
     assert f"and ended now: {Path(sys.executable).name[:15]} (pid {left.pid})\n" in said
 
 
-@pytest.mark.skipif(shutil.which("ssh-agent") is None, reason="OpenSSH is not installed")
 async def test_an_ssh_agent_is_ended_and_named(site: Site) -> None:
+    assert shutil.which("ssh-agent"), (
+        "install OpenSSH's client (Debian: apt install openssh-client)"
+    )
     end = await run(site, shell(site, 'eval "$(ssh-agent)"; echo $SSH_AGENT_PID > left'))
     left = await left_by(site)
     assert end.succeeded()
@@ -218,3 +220,9 @@ async def test_what_cannot_be_ended_is_named_and_waited_for_no_longer(
         assert f"cannot be ended by this user: {Path(sys.executable).name[:15]}" in said
     finally:
         os.kill(left.pid, signal.SIGKILL)
+
+
+async def test_a_tool_that_removes_the_folder_of_its_run_has_ended_all_the_same(site: Site) -> None:
+    folder = site.data / "runs" / KEY / "1-tool"
+    end = await run(site, shell(site, f"rm -rf {folder}; exit 0"))
+    assert (end.outcome, end.exits) == ("exited", {"script": 0})
