@@ -5,7 +5,7 @@ import asyncio
 from temporalio import activity
 
 from activities.heartbeats import heartbeating
-from activities.masking import Mask
+from activities.secrets.masking import Mask
 from activities.workplace import Workplace
 from apps.input_values import InputErrors
 from apps.templates import TemplateError

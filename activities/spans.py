@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from temporalio import activity
 
-from activities.customer import telling
+from activities.customer import audit_events
 from activities.operations.status import ToolEnd
 from contracts.installs import DESCRIBE
 
@@ -66,7 +66,7 @@ async def attempt(tracer: Tracer | None, arguments: Sequence[Any]) -> AsyncItera
     try:
         with _until_the_end(span) as found:
             yield
-            found["exclave.outcome"] = telling.OK
+            found["exclave.outcome"] = audit_events.OK
     finally:
         _now.reset(token)
 
@@ -100,7 +100,7 @@ class ToolSpan:
             self._found["exclave.outcome"] = "not started"
             return
         good = end.succeeded()
-        self._found["exclave.outcome"] = telling.OK if good else end.outcome
+        self._found["exclave.outcome"] = audit_events.OK if good else end.outcome
         code = end.exits.get(end.failed or "", next(reversed(end.exits.values()), None))
         if code is not None and code < 0:
             self._found["exclave.tool.signal"] = -code
@@ -117,11 +117,15 @@ def _until_the_end(span: Span) -> Iterator[dict[str, Value]]:
     try:
         yield found
     except BaseException as error:
-        found["exclave.outcome"] = telling.outcome_of(error)
+        found["exclave.outcome"] = audit_events.outcome_of(error)
         raise
     finally:
-        outcome = str(found.pop("exclave.outcome", telling.OK))
-        span.end(outcome, failed=outcome not in (telling.OK, telling.CANCELLED), attributes=found)
+        outcome = str(found.pop("exclave.outcome", audit_events.OK))
+        span.end(
+            outcome,
+            failed=outcome not in (audit_events.OK, audit_events.CANCELLED),
+            attributes=found,
+        )
 
 
 async def _begun(tracer: Tracer, arguments: Sequence[Any]) -> Span | None:

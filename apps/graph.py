@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from apps.config import Action, AppConfig, Component, Model, Runbook
 from apps.config.shape import templates
 from apps.parts import SANDBOX
-from apps.paths import Path, ReadsOf, reads_of
+from apps.templates.state_paths import Path, ReadsOf, reads_of
 
 _INPUTS: tuple[Path, ...] = (("nuon", "inputs", "inputs"), ("nuon", "install", "inputs"))
 _SANDBOX: tuple[Path, ...] = (("nuon", "sandbox"), ("nuon", "install", "sandbox"))

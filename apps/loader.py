@@ -6,20 +6,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from apps.assembly import app_config, plane_config
 from apps.checks import check_entities
 from apps.checks.module_places import Modules
+from apps.checks.unsupported import Stage, missing_in
 from apps.config import AppConfig, Source
-from apps.config.plane import PlaneConfig
-from apps.discovery import read_kinds
-from apps.entities import Entities
-from apps.fetched import Fetched, Wanted, wanted
-from apps.files import MAX_TOML_BYTES, FileRefused, Folder
-from apps.findings import MAX_PROBLEMS, Findings, TooManyProblems, in_order
-from apps.paths import Parsed, ReadsOf
-from apps.problems import ConfigErrors, Problem
-from apps.reading import read_entities
-from apps.unsupported import Stage, missing_in
+from apps.config.vendor import PlaneConfig
+from apps.reading.assembly import app_config, plane_config
+from apps.reading.discovery import read_kinds
+from apps.reading.entities import Entities
+from apps.reading.fetched import Fetched, Wanted, wanted
+from apps.reading.files import MAX_TOML_BYTES, FileRefused, Folder
+from apps.reading.findings import MAX_PROBLEMS, Findings, TooManyProblems, in_order
+from apps.reading.models import read_entities
+from apps.reading.problems import ConfigErrors, Problem
+from apps.templates.state_paths import Parsed, ReadsOf
 
 __all__ = ["CheckedApp", "ConfigErrors", "LoadedApp", "Problem", "check", "load"]
 
@@ -33,7 +33,7 @@ class LoadedApp:
     warnings: list[Problem]
     """What is odd, and has no effect."""
     notes: list[Problem]
-    """What is not there yet; see `apps.unsupported`."""
+    """What is not there yet; see `apps.checks.unsupported`."""
     unbuildable: list[Problem]
     """The notes for whose sake a build refuses it."""
     plane: PlaneConfig

@@ -18,11 +18,11 @@ from apps.config.app import AnySandbox
 from apps.config.base import Model
 from apps.config.components import Component
 from apps.config.inputs import Input, InputGroup, Secret
-from apps.config.plane import Branch, InstallConfig
 from apps.config.policies import Policy
 from apps.config.roles import NamedPolicy, Role
 from apps.config.shape import shape
-from apps.kinds import COMPONENTS, KINDS, SANDBOXES
+from apps.config.vendor import Branch, InstallConfig
+from apps.reading.kinds import COMPONENTS, KINDS, SANDBOXES
 
 _DIALECT = "http://json-schema.org/draft-07/schema#"
 """That of most editors' validators."""

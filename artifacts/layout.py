@@ -27,13 +27,7 @@ from artifacts.manifests import (
     canonical_json,
     parse_manifest,
 )
-from artifacts.names import (
-    checked_reference,
-    checked_repository,
-    digest_of,
-    hex_of,
-    is_digest,
-)
+from artifacts.names import checked_reference, checked_repository, digest_of, hex_of, is_digest
 from artifacts.uploads import TooLarge, Upload, check_digest, find_upload, start_upload
 
 BLOB_LIMIT_BYTES = 2 * 1024**3

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import httpx
 
 from artifacts.errors import RegistryRefused, RegistryUnreachable
-from wire.httpx_parts import http_proxy_of
+from wire.network.httpx_parts import http_proxy_of
 
 MAX_REDIRECTS = 5
 _ERROR_BODY_BYTES = 4096

@@ -23,9 +23,9 @@ from bench.running import main
 from bench.testbed import Testbed
 from contracts.names import install_queue
 from wire.connection import TemporalAddress, connect_once
-from wire.encryption import Encryption
-from wire.key_ring import KeyRing
-from wire.keys import MasterKeys
+from wire.encryption.codec import Encryption
+from wire.encryption.key_ring import KeyRing
+from wire.encryption.keys import MasterKeys
 
 GOAL = 1.25
 _WARM_UP = 5

@@ -35,7 +35,7 @@ GOAL_MEGABYTES = 90
 _IMPORTS = [
     (
         "standard library: asyncio, ssl",
-        ["workers.left_out", "asyncio", "ssl", "logging", "argparse", "subprocess"],
+        ["workers.unused_imports", "asyncio", "ssl", "logging", "argparse", "subprocess"],
     ),
     ("Temporal's SDK: the API's messages, the core", ["temporalio.client"]),
     ("Temporal's SDK: workers", ["temporalio.worker"]),

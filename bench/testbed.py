@@ -25,7 +25,7 @@ from contracts.installs import (
 from contracts.names import CONTROL_QUEUE, install_workflow_id
 from tests.e2e.plane import BIN, ROOT, EnrolledWorker, InstallWorker, Plane, until
 from wire.connection import TemporalAddress, connect_once
-from wire.key_settings import master_keys
+from wire.encryption.key_settings import master_keys
 
 __all__ = [
     "BIN",

@@ -34,7 +34,7 @@ from typing import ClassVar
 
 from temporalio.exceptions import ApplicationError
 
-from apps.showing import shown_lines
+from apps.display_text import shown_lines
 
 
 class ExclaveError(ApplicationError):

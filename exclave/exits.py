@@ -8,7 +8,8 @@ from typing import Any
 
 import typer
 
-from apps.showing import shown_output
+from apps.display_text import shown_output
+from client.errors import Away, CallFailed
 from exclave.screens.terminal import Lines
 from wire.faults import Unreadable
 
@@ -43,20 +44,6 @@ class CommandEnded(Exception):
         self.message = message
 
 
-class Refused(CommandEnded):
-    """What was asked for is refused, or failed; the message says why and what to do."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(Exit.FAILED, message)
-
-
-class Away(CommandEnded):
-    """What is needed does not answer; the message says what, and what to do."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(Exit.UNREACHABLE, message)
-
-
 @contextmanager
 def ending() -> Iterator[None]:
     """Let the block end the command.
@@ -70,6 +57,10 @@ def ending() -> Iterator[None]:
         if end.message:
             _tell(end.message)
         raise typer.Exit(end.status) from None
+    except CallFailed as error:
+        _tell(error.message)
+        status = Exit.UNREACHABLE if isinstance(error, Away) else Exit.FAILED
+        raise typer.Exit(status) from None
     except Unreadable as error:
         _tell(str(error))
         raise typer.Exit(Exit.FAILED) from None

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from apps.showing import shown
+from apps.display_text import shown
 
 
 class Output(StrEnum):

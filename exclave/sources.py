@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
+from apps.display_text import shown
 from apps.loader import ConfigErrors, load
-from apps.showing import shown
 from artifacts.archive import ArchiveRefused
 from artifacts.errors import ArtifactError, RegistryUnreachable
 from artifacts.registry import Registry
 from artifacts.sources import push_source
+from client.errors import Away, Refused
 from contracts.names import NAME_PATTERN
-from exclave.exits import Away, Refused
 
 FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="The app config's folder.")]
 RegistryOption = Annotated[

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path, PurePosixPath
 
+from client.errors import Refused
 from contracts.stacks import Stack
-from exclave.exits import Refused
 
 _FILE = 0o644
 _PROGRAM = 0o755

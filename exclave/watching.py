@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from client.control_plane import Plane
+from client.errors import Refused
+from client.following import End, Following, How, Look
+from client.plans import who
 from contracts.installs import RunStarted
-from exclave.desk import Desk
-from exclave.exits import CommandEnded, Exit, Refused
-from exclave.following import End, Following, How, Look
+from exclave.approval_prompts import Desk
+from exclave.exits import CommandEnded, Exit
 from exclave.output import Output, print_json
-from exclave.plane import Plane
-from exclave.plans import who
 from exclave.screens.progress import JsonTelling, Telling, TextTelling
 from exclave.screens.prompt import can_ask
 from exclave.screens.terminal import Lines, write

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from apps.showing import shown
+from apps.display_text import shown
 from gateway.identity import Identity
 from gateway.limits import Buckets
 

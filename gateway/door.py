@@ -10,22 +10,22 @@ import uvicorn
 from grpc import aio
 from starlette.routing import BaseRoute
 
-from gateway.app import FromOutside, gateway_app
-from gateway.asgi_server import AsgiServer
 from gateway.audit import Audit, Counters
 from gateway.bodies import MESSAGE_BYTES
-from gateway.calls import calls
-from gateway.certificates import Certificate, CertificateUnusable
-from gateway.front import Front, FrontLimits
-from gateway.hello import Speaks, speaks_in_clear, speaks_in_tls
+from gateway.front.certificates import Certificate, CertificateUnusable
+from gateway.front.front import Front, FrontLimits
+from gateway.front.hello import Speaks, speaks_in_clear, speaks_in_tls
+from gateway.front.listening import listen
+from gateway.front.peers import Peers
+from gateway.http.app import FromOutside, gateway_app
+from gateway.http.server import AsgiServer
 from gateway.identity import Access, Authenticator
-from gateway.lanes import Lanes
 from gateway.limits import Allowances, Limits
-from gateway.listening import listen
-from gateway.peers import Peers
-from gateway.proxy import Proxy
-from gateway.task_tokens import TaskTokens
-from gateway.upstream import TemporalFrontend, Upstream
+from gateway.rpc.lanes import Lanes
+from gateway.rpc.policy import calls
+from gateway.rpc.proxy import Proxy
+from gateway.rpc.task_tokens import TaskTokens
+from gateway.rpc.upstream import TemporalFrontend, Upstream
 
 _log = logging.getLogger(__name__)
 

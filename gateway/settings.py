@@ -20,15 +20,15 @@ from pydantic import (
 
 from contracts.names import Name
 from gateway.bodies import MESSAGE_BYTES
-from gateway.certificates import Certificate, CertificateUnusable
 from gateway.door import DoorSettings
-from gateway.front import FrontLimits
+from gateway.front.certificates import Certificate, CertificateUnusable
+from gateway.front.front import FrontLimits
 from gateway.limits import Limits
 from gateway.pulls.settings import ArtifactsSection
+from gateway.rpc.task_tokens import SECRET_BYTES
+from gateway.rpc.upstream import TemporalFrontend
 from gateway.setting_paths import File
-from gateway.task_tokens import SECRET_BYTES
 from gateway.telemetry.settings import TelemetrySection
-from gateway.upstream import TemporalFrontend
 
 
 class SettingsError(Exception):

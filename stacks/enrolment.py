@@ -22,9 +22,9 @@ from pydantic import (
 from contracts.names import Name
 from store.opening import folder_description, s3_description
 from store.s3_place import S3Place
-from wire.enrolling import ControlKeys
-from wire.gateway_address import GatewayAddress
-from wire.subjects import BUILD, install_subject
+from wire.encryption.subjects import BUILD, install_subject
+from wire.enrolment.client import ControlKeys
+from wire.network.gateway_address import GatewayAddress
 
 _HOST = r"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)"
 _ADDRESS = re.compile(rf"{_HOST}:(?P<port>[0-9]{{1,5}})")

@@ -5,9 +5,9 @@ import re
 from tests.test_house import ROOMS, ROOT
 
 WRITERS = {"exclave/screens/terminal.py", "exclave/output.py"}
-"""They write what `apps.showing` has shown."""
+"""They write what `apps.display_text` has shown."""
 
-FINDERS = {"activities/masking.py"}
+FINDERS = {"activities/secrets/masking.py"}
 """It looks for what may have been printed, in whatever lines."""
 
 

@@ -17,8 +17,8 @@ from temporalio.runtime import Runtime
 from temporalio.service import RetryConfig, RPCError, TLSConfig
 
 from wire.conversion import encrypting
-from wire.egress import Proxy
-from wire.keys import Keys
+from wire.encryption.keys import Keys
+from wire.network.egress import Proxy
 
 _log = logging.getLogger(__name__)
 

@@ -26,11 +26,16 @@ from temporalio.converter import (
 from contracts.answers import AnswerTo, Unfit
 from contracts.errors import BadInput
 from contracts.messages import Command, Public
-from wire.encryption import PUBLIC, Encryption
+from wire.encryption.codec import PUBLIC, Encryption
+from wire.encryption.keys import Keys
+from wire.encryption.server_payloads import ServerWordsConverter
+from wire.encryption.unreadable import (
+    EncryptedConverter,
+    UnreadableConverter,
+    is_given_up,
+    is_unreadable,
+)
 from wire.failures import EncodedFailures, ReadableFailures
-from wire.keys import Keys
-from wire.server_words import ServerWordsConverter
-from wire.unreadable import EncryptedConverter, UnreadableConverter, is_given_up, is_unreadable
 
 _SHOWN: Final = 500
 """How much of what is wrong with an answer is told."""

@@ -16,18 +16,18 @@ from pathlib import Path
 from temporalio.client import Client
 from temporalio.worker import PollerBehaviorSimpleMaximum, Worker
 
-from activities.boundary import Boundary
 from activities.build.release import BuildActivities
+from activities.interceptor import Boundary
 from activities.spans import Tracer
 from artifacts.registry import Registry
 from contracts.names import BUILD_QUEUE
 from stacks.enrolment import BuildEnrolment, EnrolmentError
 from wire.connection import TemporalAddress
-from wire.egress import ProxyUnusable, except_this_machine
-from wire.keys import Keys
-from wire.trust import Trust, TrustUnusable
-from wire.unreadable import Readable
-from wire.worker_identity import IdentityUnusable
+from wire.encryption.keys import Keys
+from wire.encryption.unreadable import Readable
+from wire.enrolment.worker_identity import IdentityUnusable
+from wire.network.egress import ProxyUnusable, except_this_machine
+from wire.network.trust import Trust, TrustUnusable
 from workers.gateway_access import reach_through_gateway
 from workers.process import DRAIN_TIMEOUT, Settings, nothing, run
 from workers.tracing import Tracing, tracing_of

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from gateway.listening import CannotListen, listen
-from wire.codec_server import codec_server
-from wire.key_files import KeyFileError, read_private
+from gateway.front.listening import CannotListen, listen
+from wire.encryption.codec_server import codec_server
+from wire.encryption.key_files import KeyFileError, read_private
 from workers.flags import add_keys_flag, keys_of
 from workers.registry import serve_apps
 

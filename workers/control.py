@@ -15,10 +15,10 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 
 from activities.access.activities import AccessActivities, PayloadKeys, no_payload_keys
 from activities.access.authority import EnrolmentAuthority, EnrolmentKey, EnrolmentKeyUnusable
-from activities.boundary import Boundary
 from activities.installs.runs import InstallRuns
 from activities.installs.schedules import ScheduleActivities
 from activities.installs.stack import StackActivities, WorkerAddresses
+from activities.interceptor import Boundary
 from activities.proofs import KeyProofs
 from activities.releases.read import ReleaseActivities
 from artifacts.registry import Registry
@@ -26,9 +26,9 @@ from contracts.access import AccessInput, TokenKeys
 from contracts.names import CONTROL_QUEUE, access_workflow_id
 from wire.arguments import ArgumentCount
 from wire.connection import TemporalAddress, delays
-from wire.gateway_address import GatewayAddress, NoGatewayAddress
-from wire.key_settings import handed_keys
-from wire.unreadable import Readable
+from wire.encryption.key_settings import handed_keys
+from wire.encryption.unreadable import Readable
+from wire.network.gateway_address import GatewayAddress, NoGatewayAddress
 from workers.attributes_check import has_attributes
 from workers.flags import add_keys_flag, keys_of
 from workers.process import Settings, run

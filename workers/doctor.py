@@ -29,14 +29,14 @@ from store.interface import StoreError
 from store.opening import open_store
 from store.reserve import has_room
 from store.s3_place import S3Place
-from wire.cloud_documents import document_of
 from wire.connection import TemporalAddress, connect_once, reason
-from wire.egress import Proxy, ProxyUnusable, except_this_machine, proxy_to
-from wire.enrolment_messages import SKEW_SECONDS, TIME_PATH, TimeAnswer, skew_in_words
-from wire.gateway_address import GatewayAddress
-from wire.httpx_parts import http_proxy_of
-from wire.probing import SECONDS, Fails, Host, bounded, connect, handshake, resolve, tunnel
-from wire.trust import Trust, TrustUnusable
+from wire.enrolment.cloud_documents import document_of
+from wire.enrolment.messages import SKEW_SECONDS, TIME_PATH, TimeAnswer, skew_in_words
+from wire.network.egress import Proxy, ProxyUnusable, except_this_machine, proxy_to
+from wire.network.gateway_address import GatewayAddress
+from wire.network.httpx_parts import http_proxy_of
+from wire.network.probing import SECONDS, Fails, Host, bounded, connect, handshake, resolve, tunnel
+from wire.network.trust import Trust, TrustUnusable
 from workers.enrolment_check import WORKERS_USER, enrolled_or_able
 
 _ANSWERS: Final = ("unauthenticated", "permission", "credential")

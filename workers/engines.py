@@ -1,11 +1,11 @@
-"""The activities that runs are made of; `workers.late` imports them with their first task."""
+"""The activities of runs; `workers.lazy_activities` imports them with their first task."""
 
 import activities.releases.reader  # noqa: F401 - the workplace opens it when it is asked
 from activities.action.activities import ActionActivities
 from activities.deploy.activities import DeployActivities
 from activities.deploy.deprovision import DeprovisionActivities
 from activities.deploy.provision import ProvisionActivities
-from activities.logs import LogActivities
+from activities.logs.activities import LogActivities
 from activities.readme import ReadmeActivities
 from activities.terraform.activities import TerraformActivities
 from activities.workplace import Workplace

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Final
 
 from stacks.enrolment import TOKEN_FILE, Enrolment
-from wire.enrolling import AnswerForged, GatewayAway, GatewayRefused
-from wire.enrolment_token import EnrolmentToken, InvalidToken, TokenId
-from wire.probing import Fails
-from wire.trust import Trust
-from wire.worker_identity import IdentityUnusable
+from wire.enrolment.client import AnswerForged, GatewayAway, GatewayRefused
+from wire.enrolment.token import EnrolmentToken, InvalidToken, TokenId
+from wire.enrolment.worker_identity import IdentityUnusable
+from wire.network.probing import Fails
+from wire.network.trust import Trust
 from workers.gateway_access import IDENTITY_FOLDER, enrolling_of
 
 WORKERS_USER: Final = "Run this as the worker's own user: runuser -u exclave -- exclave worker …"

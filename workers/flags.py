@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-from wire.key_files import KeyFileError
-from wire.key_ring import KeyRing
-from wire.key_settings import MASTER_VARIABLE, master_keys
+from wire.encryption.key_files import KeyFileError
+from wire.encryption.key_ring import KeyRing
+from wire.encryption.key_settings import MASTER_VARIABLE, master_keys
 
 
 def add_keys_flag(parser: argparse.ArgumentParser) -> None:

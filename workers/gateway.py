@@ -31,8 +31,8 @@ from starlette.routing import BaseRoute
 
 from gateway.audit import Audit
 from gateway.door import Door
+from gateway.front.listening import CannotListen, listen
 from gateway.identity import Access, Authenticator
-from gateway.listening import CannotListen, listen
 from gateway.settings import GatewaySettings, SettingsError
 from workers.log_lines import WholeLines
 from workers.readiness import announce_ready

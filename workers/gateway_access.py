@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stacks.enrolment import TOKEN_FILE, Enrolment, WorkerEnrolment
-from wire.cloud_documents import document_of
 from wire.connection import TemporalAddress
-from wire.credential import ByCloud, ByToken, Credentials, Enrolling, Proof
-from wire.egress import proxy_for, proxy_to
-from wire.enrolling import ControlKeys, Enrolee
-from wire.gateway_address import GatewayAddress
-from wire.key_ring import KeyRing
-from wire.keys import Keys, WorkerKeys
-from wire.trust import Trust
-from wire.worker_identity import WorkerIdentity
+from wire.encryption.key_ring import KeyRing
+from wire.encryption.keys import Keys, WorkerKeys
+from wire.enrolment.client import ControlKeys, Enrolee
+from wire.enrolment.cloud_documents import document_of
+from wire.enrolment.credential import ByCloud, ByToken, Credentials, Enrolling, Proof
+from wire.enrolment.worker_identity import WorkerIdentity
+from wire.network.egress import proxy_for, proxy_to
+from wire.network.gateway_address import GatewayAddress
+from wire.network.trust import Trust
 
 if TYPE_CHECKING:
     from artifacts.registry import Registry
@@ -157,7 +157,7 @@ def _direct_releases(url: str, trust: Trust) -> "Registry":
 
 def _releases_through(gateway: GatewayAddress, credentials: Credentials) -> "Registry":
     from artifacts.registry import Registry  # noqa: PLC0415
-    from wire.httpx_parts import Bearer  # noqa: PLC0415
+    from wire.network.httpx_parts import Bearer  # noqa: PLC0415
 
     trust = gateway.context() if gateway.secure else None
     return Registry(gateway.url, auth=Bearer(credentials), trust=trust)

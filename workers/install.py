@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING
 from temporalio.client import Client
 from temporalio.worker import PollerBehaviorSimpleMaximum, Worker
 
-from activities.boundary import Boundary
 from activities.customer.guard import CustomersGuard
 from activities.customer.rules import Rules, rules_of
 from activities.heartbeats import cancelled_by_person
 from activities.installs.description import FEATURES, DescribeActivities
+from activities.interceptor import Boundary
 from activities.operations.opening import Operations
+from activities.operations.stop_activity import StopActivities
 from activities.spans import Tracer
-from activities.stopping import StopActivities
-from activities.unknown import refuse_unknown
+from activities.unregistered import refuse_unknown
 from activities.workplace import Workplace
 from contracts.names import install_queue
 from stacks.enrolment import Enrolment, EnrolmentError
@@ -38,12 +38,12 @@ from store.machine import Machine
 from store.opening import open_store
 from store.pausing import is_paused
 from store.reserve import keep_reserve
-from wire.egress import ProxyUnusable, except_this_machine
-from wire.trust import Trust, TrustUnusable
-from wire.unreadable import Readable
-from wire.worker_identity import IdentityUnusable
+from wire.encryption.unreadable import Readable
+from wire.enrolment.worker_identity import IdentityUnusable
+from wire.network.egress import ProxyUnusable, except_this_machine
+from wire.network.trust import Trust, TrustUnusable
 from workers.gateway_access import reach
-from workers.late import activities_of_runs
+from workers.lazy_activities import activities_of_runs
 from workers.process import DRAIN_TIMEOUT, Settings, nothing, run
 from workers.store_check import usable
 from workers.tracing import tracing_of
@@ -135,7 +135,7 @@ def open_workplace(
     """
 
     def open_releases() -> "ReleaseReader":
-        # With the first task of a run, as its engines are (`workers.late`).
+        # With the first task of a run, as its engines are (`workers.lazy_activities`).
         from activities.releases.reader import ReleaseReader  # noqa: PLC0415
 
         return ReleaseReader(releases(), data / "releases")

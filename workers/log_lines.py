@@ -8,8 +8,8 @@ are encrypted for. The words reach those who may read them in Temporal.
 import logging
 import traceback
 
-from activities.customer.chain import TELLS_HEAD, without_heads
-from apps.showing import shown_lines
+from activities.customer.audit_chain import TELLS_HEAD, without_heads
+from apps.display_text import shown_lines
 
 GUARD = "activities.customer.guard"
 """Whose lines tell heads of the worker's journal; those of any other hold what others chose."""
@@ -19,7 +19,7 @@ class WholeLines(logging.Formatter):
     """Formats messages so that what others chose of them begins no line."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - of logging
-        """The line, shown as what it is (`apps.showing`); its further lines are set in."""
+        """The line, shown as what it is (`apps.display_text`); its further lines are set in."""
         record.message = shown_lines(record.message).replace("\n", "\n    ")
         return super().formatMessage(record)
 

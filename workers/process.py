@@ -22,7 +22,7 @@ from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, Tele
 from temporalio.worker import Worker
 
 from wire.connection import TemporalAddress, connect, delays
-from wire.keys import Keys
+from wire.encryption.keys import Keys
 from workers.log_lines import WordlessExceptions
 from workers.readiness import announce_ready
 

@@ -16,9 +16,9 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from artifacts.layout import Layout
-from gateway.asgi_server import AsgiServer
-from gateway.listening import CannotListen, listen
-from gateway.registry import registry_app
+from gateway.front.listening import CannotListen, listen
+from gateway.http.server import AsgiServer
+from gateway.registry.app import registry_app
 from workers.readiness import announce_ready
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -17,8 +17,8 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from wire.httpx_parts import http_proxy_of
-from wire.retry_after import seconds_of
+from wire.network.httpx_parts import http_proxy_of
+from wire.network.retry_after import seconds_of
 
 _log = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from activities.spans import Span, Value
 from workers.gateway_access import Reach
 
 if TYPE_CHECKING:
-    from wire.httpx_parts import Renewed
-    from workers.traces import Traces
+    from wire.network.httpx_parts import Renewed
+    from workers.span_traces import Traces
 
 _log = logging.getLogger(__name__)
 
@@ -90,6 +90,6 @@ def tracing_of(
 
 
 def _imported() -> "type[Traces]":
-    from workers.traces import Traces  # noqa: PLC0415 - see above
+    from workers.span_traces import Traces  # noqa: PLC0415 - see above
 
     return Traces

@@ -25,7 +25,7 @@ from contracts.access import (
 )
 from contracts.errors import CredentialsRefused, NotThere
 from workflows.calls import call_control, without_local_activities
-from workflows.identity import require_id
+from workflows.search_attributes import require_id
 from workflows.words import require_words
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from temporalio import workflow
 
-from apps.showing import shown_markdown
+from apps.display_text import shown_markdown
 from contracts import actions
 from contracts.actions import (
     FEATURE_ACTION,
@@ -20,7 +20,7 @@ from contracts.errors import BadAnswer, EngineFailed
 from contracts.names import action_subject, install_queue
 from contracts.operations import FEATURE_STOP, StopInput
 from workflows.calls import BOUNDED, call, call_operation, failing_as_its_activity
-from workflows.identity import APP, require_id, show, showing_its_end
+from workflows.search_attributes import APP, require_id, show, showing_its_end
 
 
 @workflow.defn(name="Action")

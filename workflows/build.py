@@ -9,7 +9,7 @@ from contracts import builds
 from contracts.builds import AssembleRelease, BuildInput, BuildResult, CheckSource, PackComponent
 from contracts.names import BUILD_QUEUE
 from workflows.calls import call, failing_as_its_activity
-from workflows.identity import require_id, show, showing_its_end
+from workflows.search_attributes import require_id, show, showing_its_end
 
 
 @workflow.defn(name="Build")

@@ -9,25 +9,13 @@ from typing import TypeVar, cast
 from pydantic import BaseModel
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import (
-    ActivityError,
-    ApplicationError,
-    ChildWorkflowError,
-    FailureError,
-)
+from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError, FailureError
 from temporalio.workflow import ActivityCancellationType
 
 from contracts import operations
 from contracts.activities import Activity
 from contracts.answers import AnswerTo, Unfit, too_much
-from contracts.errors import (
-    BadAnswer,
-    BadConfig,
-    BadInput,
-    NotThere,
-    NotUnderstood,
-    by_type,
-)
+from contracts.errors import BadAnswer, BadConfig, BadInput, NotThere, NotUnderstood, by_type
 from contracts.names import BUILD_QUEUE, CONTROL_QUEUE, install_queue
 from contracts.operations import StopInput
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
+from apps.display_text import shown
 from apps.parts import SANDBOX, part_shown
-from apps.showing import shown
 from contracts import deploys
 from contracts.activities import Activity
 from contracts.deploys import (

@@ -8,18 +8,12 @@ from functools import partial
 from temporalio import workflow
 
 from contracts import deploys
-from contracts.deploys import (
-    FEATURE_DEPLOY,
-    DeployInput,
-    DeployResult,
-    FinishInput,
-    Grant,
-)
+from contracts.deploys import FEATURE_DEPLOY, DeployInput, DeployResult, FinishInput, Grant
 from contracts.errors import ActionFailed
 from contracts.names import install_queue
 from workflows.calls import call
-from workflows.identity import require_id, show
 from workflows.run import InstallRun
+from workflows.search_attributes import require_id, show
 
 
 @workflow.defn(name="Deploy")

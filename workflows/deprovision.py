@@ -16,8 +16,8 @@ from contracts.provisions import (
     DeprovisionScopeInput,
 )
 from workflows.calls import call
-from workflows.identity import require_id, show, show_at_first
 from workflows.run import InstallRun
+from workflows.search_attributes import require_id, show, show_at_first
 from workflows.triggered import set_schedules
 
 

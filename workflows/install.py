@@ -11,8 +11,8 @@ from temporalio.exceptions import (
     is_cancelled_exception,
 )
 
+from apps.display_text import shown_markdown
 from apps.parts import part_shown
-from apps.showing import shown_markdown
 from contracts import installs, releases, stacks
 from contracts.activities import UNTIL_DONE
 from contracts.builds import app_repository
@@ -50,10 +50,10 @@ from workflows.calls import (
     without_local_activities,
 )
 from workflows.declared_inputs import merged, refuse_size, refuse_values
-from workflows.identity import require_id, show, showing_its_end
+from workflows.pullable_releases import ToldReleases
+from workflows.search_attributes import require_id, show, showing_its_end
 from workflows.standing import Standing
 from workflows.starting import DEPLOY, DEPROVISION, PROVISION, Kind, MakeInput, RunStarter
-from workflows.told_releases import ToldReleases
 from workflows.turn_queue import TurnQueue
 
 

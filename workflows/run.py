@@ -8,8 +8,8 @@ from typing import TypeVar
 from temporalio import exceptions, workflow
 from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType
 
+from apps.display_text import shown_markdown
 from apps.parts import part_shown
-from apps.showing import shown_markdown
 from contracts import deploys, releases
 from contracts.activities import Activity
 from contracts.deploys import (
@@ -45,7 +45,7 @@ from workflows.calls import (
 )
 from workflows.component import SETTLED, ComponentRun, DeployState
 from workflows.decisions import refuse_endless
-from workflows.identity import show, show_at_first, showing_its_end
+from workflows.search_attributes import show, show_at_first, showing_its_end
 from workflows.triggered import TriggeredActions, set_schedules
 from workflows.turns import Learnt, RunsTurn
 from workflows.words import require_words

@@ -13,7 +13,7 @@ from contracts.deploys import Grant
 from contracts.installs import InstallInput, RunStarted
 from contracts.messages import Turn
 from contracts.names import ComponentName, Digest, Name
-from workflows.identity import shown_from_the_start
+from workflows.search_attributes import shown_from_the_start
 from workflows.turn_queue import TurnQueue
 
 MakeInput = Callable[[InstallInput, Grant | None], BaseModel]

@@ -7,7 +7,7 @@ from temporalio import workflow
 from temporalio.exceptions import ChildWorkflowError, WorkflowAlreadyStartedError
 from temporalio.workflow import ParentClosePolicy
 
-from apps.showing import shown_markdown
+from apps.display_text import shown_markdown
 from contracts import schedules
 from contracts.actions import ActionInput
 from contracts.deploys import TriggeredAction
@@ -15,7 +15,7 @@ from contracts.errors import ActionFailed
 from contracts.names import CONTROL_QUEUE, ID_LIMIT, Digest, Name, digits_of
 from contracts.schedules import CronAction, SetSchedules
 from workflows.calls import call, end_if_cancelled, typed_cause
-from workflows.identity import shown_from_the_start
+from workflows.search_attributes import shown_from_the_start
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import asyncio
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
-from apps.showing import shown_markdown
+from apps.display_text import shown_markdown
 from contracts import installs
 from contracts.deploys import Grant, Inputs
 from contracts.installs import CarriedInstall, Holder, OpenRun, TurnEnd, TurnRequest, WatchRunInput

@@ -1,6 +1,6 @@
 """The words that people send with what they do: who they are, and why."""
 
-from apps.showing import is_hidden, shown
+from apps.display_text import is_hidden, shown
 from contracts.errors import BadInput
 
 

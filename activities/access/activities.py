@@ -23,10 +23,10 @@ from contracts.access import (
 )
 from contracts.errors import BadInput, CredentialsRefused, Unreachable
 from stacks.enrolment import BuildEnrolment
-from wire.enrolment_token import InvalidToken, TokenId, answer_bytes, sealed_about
-from wire.sealing import CannotUnseal, decoded, encoded, seal
-from wire.subjects import BUILD
-from wire.worker_identity import thumbprint
+from wire.encryption.subjects import BUILD
+from wire.enrolment.sealing import CannotUnseal, decoded, encoded, seal
+from wire.enrolment.token import InvalidToken, TokenId, answer_bytes, sealed_about
+from wire.enrolment.worker_identity import thumbprint
 
 PayloadKeys = Callable[[str], bytes]
 """What a worker needs to read its payloads, by its subject."""

@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from contracts.access import TOKEN_KEYS
-from wire.enrolment_token import EnrolmentToken, TokenId
-from wire.key_files import KeyFileError, make_private, read_private
-from wire.sealing import CannotUnseal, decoded, encoded, unseal
+from wire.encryption.key_files import KeyFileError, make_private, read_private
+from wire.enrolment.sealing import CannotUnseal, decoded, encoded, unseal
+from wire.enrolment.token import EnrolmentToken, TokenId
 
 _KEY_BYTES = 32
 

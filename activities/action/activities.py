@@ -12,11 +12,11 @@ from temporalio import activity
 from activities.action.outputs_file import read_outputs_file
 from activities.action.script import STEP, Script, begun_script, prepare_script, run_id
 from activities.heartbeats import heartbeating
-from activities.kept_secrets import keep_secrets
-from activities.masking import Mask
 from activities.once import Say, once
 from activities.operations.operation import Operation, ToolEnd
 from activities.retention import drop_what_old_runs_left
+from activities.secrets.kept import keep_secrets
+from activities.secrets.masking import Mask
 from activities.terraform.outputs import LARGEST_SENT_BYTES, as_sent, sent_bytes
 from activities.workplace import Workplace
 from apps.config import Action

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from activities.customer.telling import identify
-from activities.masking import Mask
+from activities.customer.audit_events import identify
 from activities.operations.operation import ToolRun
 from activities.operations.spec import Command
 from activities.removal import remove
-from activities.tool_environment import defaults, passed_on, secrets_passed_on
+from activities.secrets.masking import Mask
+from activities.tools.environment import defaults, passed_on, secrets_passed_on
 from activities.workplace import Workplace
 from apps.config import ActionStep, AppConfig
 from apps.environment import environment_problems, script_variable_problem

@@ -14,9 +14,9 @@ from activities.build.newest import Newest
 from activities.build.sources import Sources
 from activities.releases.failures import told
 from apps.config import AppConfig, Source
-from apps.fetched import Tree, Wanted
 from apps.loader import LoadedApp
 from apps.parts import SANDBOX, part_named, step_name
+from apps.reading.fetched import Tree, Wanted
 from apps.release import MODULE_ARTIFACT_TYPE, Descriptor
 from artifacts.archive import ArchiveRefused, pack
 from artifacts.files import make_private_folder

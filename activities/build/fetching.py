@@ -11,7 +11,8 @@ from typing import Final
 from activities.build.git import Git, GitFailed
 from activities.build.mirrors import Mirror, Mirrors, Say, SourceRefused
 from activities.build.web import MAX_TEXT_BYTES, fetch_text
-from apps.addresses import (
+from apps.config import FetchedSource, Source
+from apps.reading.addresses import (
     checked_directory,
     git_file,
     https_url,
@@ -20,10 +21,9 @@ from apps.addresses import (
     repository_url,
     shown,
 )
-from apps.config import FetchedSource, Source
-from apps.fetched import Fetched, NotFetched, RemoteText, Tree, Wanted, commit_shown
-from apps.module_reach import lowest, reach, within
+from apps.reading.fetched import Fetched, NotFetched, RemoteText, Tree, Wanted, commit_shown
 from apps.spelling import did_you_mean
+from apps.terraform.module_reach import lowest, reach, within
 from artifacts.names import digest_of
 from contracts.errors import EngineFailed, Unreachable
 

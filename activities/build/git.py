@@ -6,7 +6,7 @@ prompts and what would lead git to another repository do not apply.
 
 Protocols are those of `ALLOWED_PROTOCOLS`. Git looks at an address after `insteadOf` has changed
 it, so `file` must be among them for a mirror on the worker's disk to be usable; a config cannot
-name a file, since `apps.addresses` knows no such form, and no submodule is ever followed.
+name a file, since `apps.reading.addresses` knows no such form, and no submodule is ever followed.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
-from apps.addresses import without_credentials
+from apps.reading.addresses import without_credentials
 from contracts.errors import ToolMissing, Unreachable
 
 ALLOWED_PROTOCOLS: Final = "https:ssh:file"

@@ -19,9 +19,9 @@ from activities.build.git import Git, GitFailed, Streams, TooLarge, folder_bytes
 from activities.build.git_failures import Meaning, meaning
 from activities.build.trees import Entry, parse_tree, size_problem, write_files
 from activities.operations.locks import hold
-from apps.addresses import is_commit, shown
-from apps.module_reach import within
+from apps.reading.addresses import is_commit, shown
 from apps.spelling import did_you_mean
+from apps.terraform.module_reach import within
 from artifacts.files import make_private_folder
 from contracts.errors import CredentialsRefused, EngineFailed, Unreachable
 

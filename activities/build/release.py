@@ -7,12 +7,7 @@ from typing import TypeVar
 
 from temporalio import activity
 
-from activities.build.fetched_parts import (
-    FetchedParts,
-    Fetching,
-    push_module,
-    sources_of_steps,
-)
+from activities.build.fetched_parts import FetchedParts, Fetching, push_module, sources_of_steps
 from activities.build.newest import Newest
 from activities.build.patience import or_given_up
 from activities.build.sources import Sources

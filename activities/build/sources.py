@@ -6,9 +6,9 @@ from pathlib import Path, PurePosixPath
 
 from activities.build.newest import Newest
 from activities.releases.failures import told
-from apps.fetched import Fetched
 from apps.loader import LoadedApp, load
-from apps.problems import ConfigErrors
+from apps.reading.fetched import Fetched
+from apps.reading.problems import ConfigErrors
 from apps.release import MODULE_MEDIA_TYPE, SOURCE_ARTIFACT_TYPE
 from artifacts.archive import pack_from, unpack
 from artifacts.cache import ArtifactCache

@@ -7,7 +7,7 @@ from typing import Final
 import httpx
 
 from activities.build.mirrors import SourceRefused
-from apps.addresses import AddressRefused, https_url, shown
+from apps.reading.addresses import AddressRefused, https_url, shown
 from contracts.errors import Unreachable
 
 MAX_TEXT_BYTES: Final = 1024 * 1024

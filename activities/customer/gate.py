@@ -16,7 +16,7 @@ from activities.heartbeats import heartbeating
 from activities.terraform.bound import require_noted, require_release
 from activities.terraform.plan_store import load_view
 from activities.workplace import Workplace
-from apps.showing import shown
+from apps.display_text import shown
 from contracts.actions import StepInput
 from contracts.deploys import ApplyInput
 from contracts.errors import Denied, Draining, PolicyDenied, StalePlan

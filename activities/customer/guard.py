@@ -12,20 +12,20 @@ from typing import Any, Final
 
 from temporalio import activity
 
-from activities.customer import telling
-from activities.customer.chain import TELLS_HEAD
+from activities.customer import audit_events
+from activities.customer.audit_chain import TELLS_HEAD
+from activities.customer.audit_events import Told, outcome_of, tell
+from activities.customer.audit_log import FOLDER, WorkerJournal, keep_head, kept_head
 from activities.customer.gate import Gate, bind_key, was_bound_and_began
 from activities.customer.kinds import operation_of
-from activities.customer.telling import Told, outcome_of, tell
-from activities.customer.worker_journal import FOLDER, WorkerJournal, keep_head, kept_head
 from activities.workplace import Workplace
 from contracts.actions import StepInput
 from contracts.deploys import ApplyInput, ScopeInput
 from contracts.errors import PolicyDenied
 from contracts.messages import OperationInput
 from stacks.policy import Operation, Policy
-from store.brought import note_brought, releases_brought
 from store.interface import StoreError
+from store.known_releases import note_brought, releases_brought
 
 ALLOWED: Final = "allowed"
 REFUSED: Final = "refused"
@@ -74,7 +74,7 @@ class CustomersGuard:
         verdict = await asyncio.to_thread(self._verdict, first)
         said = REFUSED if verdict.refusal else ALLOWED
         told = await tell(self._journal, list(arguments), verdict.operation, said, verdict.policy)
-        token = telling.now.set(told)
+        token = audit_events.now.set(told)
         try:
             check()
             if verdict.refusal is not None:
@@ -92,8 +92,8 @@ class CustomersGuard:
             await _end_badly(told, error)
             raise
         finally:
-            telling.now.reset(token)
-        await told.ended(telling.OK)
+            audit_events.now.reset(token)
+        await told.ended(audit_events.OK)
         if verdict.operation:
             await self._keep_head()
         return result
@@ -173,7 +173,7 @@ class CustomersGuard:
 
 async def _end_badly(told: Told, error: BaseException) -> None:
     outcome = outcome_of(error)
-    if outcome != telling.CANCELLED:
+    if outcome != audit_events.CANCELLED:
         await told.ended(outcome)
         return
     try:

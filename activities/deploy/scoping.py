@@ -3,11 +3,11 @@
 from activities.deploy.decisions import Target
 from activities.installs.description import describe
 from activities.workplace import Workplace
+from apps.checks.unsupported import undeployable
 from apps.config import AppConfig
 from apps.input_values import InputErrors
 from apps.parts import SANDBOX
 from apps.triggers import triggered_actions
-from apps.unsupported import undeployable
 from contracts.deploys import Decision, Scope, ScopeInput, TriggeredAction
 from contracts.errors import BadConfig, BadInput
 

@@ -34,13 +34,7 @@ from contracts.names import (
     ATTRIBUTE_STATUS,
     CONTROL_QUEUE,
 )
-from contracts.schedules import (
-    MOST_SCHEDULES,
-    CronAction,
-    SchedulesSet,
-    SetSchedules,
-    schedule_id,
-)
+from contracts.schedules import MOST_SCHEDULES, CronAction, SchedulesSet, SetSchedules, schedule_id
 
 CATCH_UP = timedelta(minutes=10)
 """A time that was missed for longer is not made up for: a health check of yesterday tells nothing.

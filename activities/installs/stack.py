@@ -9,7 +9,7 @@ from contracts.errors import BadInput
 from contracts.stacks import RenderStack, Stack
 from stacks import systemd
 from stacks.enrolment import TOKEN_FILE, BuildEnrolment, Enrolment, EnrolmentError
-from wire.gateway_address import GatewayAddress
+from wire.network.gateway_address import GatewayAddress
 
 
 @dataclass(frozen=True)

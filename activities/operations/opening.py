@@ -21,7 +21,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from activities.operations.keeping import KeptLease, keep_lease
+from activities.operations.lease_keeper import KeptLease, keep_lease
 from activities.operations.locks import hold
 from activities.operations.memory import MemoryLimiter
 from activities.operations.operation import Context, Operation, Say, in_store

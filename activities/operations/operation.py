@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from activities import spans
-from activities.customer import telling
+from activities.customer import audit_events
 from activities.disk import disk_full, of_store
-from activities.operations.keeping import KeptLease
+from activities.operations.lease_keeper import KeptLease
 from activities.operations.locks import hold
 from activities.operations.memory import MemoryLimiter
 from activities.operations.spec import SPEC_FILE, Command, LeaseTerms, Spec, ToolRun
@@ -180,7 +180,7 @@ class Operation:
             await self._follow(current.folder)
         async with self._context.memory.admit(self._say):
             self._require_staying(label)
-            told = telling.now.get()
+            told = audit_events.now.get()
             if told is not None:
                 await told.runs(label, [command.argv for command in run.commands])
             with spans.tool(label) as span:

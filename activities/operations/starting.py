@@ -9,8 +9,8 @@ from typing import Final
 
 from activities.operations.locks import Lock
 from activities.operations.spec import SPEC_FILE, SUPERVISOR_LOG, Spec
-from activities.tool_environment import defaults, passed_on
-from apps.showing import shown
+from activities.tools.environment import defaults, passed_on
+from apps.display_text import shown
 from store.files import open_private, write_private
 from store.left_files import read_left
 

@@ -14,7 +14,7 @@ from activities.operations.leftovers import GRACE_SECONDS
 from activities.operations.log_file import printed_states
 from activities.operations.processes import Process, is_alive
 from activities.operations.spec import EXIT_FILE, OUTPUT_FILE, UNBEGUN_FILE
-from apps.showing import shown_output
+from apps.display_text import shown_output
 from store.files import replace_private
 from store.left_files import NoFileLeft, open_left, read_left
 from store.machine import this_boot

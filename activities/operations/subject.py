@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from activities.operations.ladder import Ladder
 from activities.operations.leftovers import tell_of_leftovers
 from activities.operations.locks import is_held, wait_free
 from activities.operations.log_bound import LogKeeper
@@ -26,6 +25,7 @@ from activities.operations.processes import send
 from activities.operations.spec import INTERRUPT_FILE, SPEC_FILE
 from activities.operations.status import Reason, Status, ToolEnd, end_of, grace_for_leftovers
 from activities.operations.steady_clock import steady
+from activities.operations.termination import Ladder
 from store.files import replace_private, write_private
 
 _log = logging.getLogger(__name__)

@@ -23,25 +23,14 @@ from typing import Final, Literal
 
 from activities.operations.adoption import adopt_orphans, bury_orphans
 from activities.operations.file_lock import Lock, block_exclusive, block_until_free, is_held
-from activities.operations.ladder import Ladder
 from activities.operations.leftovers import GRACE_SECONDS, tell_of_leftovers, tell_of_who_stays
 from activities.operations.log_bound import LogKeeper
 from activities.operations.processes import identify, is_anybody_of
 from activities.operations.snapshots import keep_snapshots
-from activities.operations.spec import (
-    INTERRUPT_FILE,
-    OUTPUT_FILE,
-    SNAPSHOT_FILE,
-    Command,
-    Spec,
-)
-from activities.operations.status import (
-    CommandStatus,
-    Reason,
-    Status,
-    outcome_of_exits,
-)
+from activities.operations.spec import INTERRUPT_FILE, OUTPUT_FILE, SNAPSHOT_FILE, Command, Spec
+from activities.operations.status import CommandStatus, Reason, Status, outcome_of_exits
 from activities.operations.steady_clock import steady
+from activities.operations.termination import Ladder
 from store.files import open_private, write_new, write_private
 from store.leases import Leases, LeaseTaken, Machine
 

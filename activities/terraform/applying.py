@@ -3,17 +3,13 @@
 import asyncio
 from pathlib import Path
 
-from activities.customer.telling import identify
+from activities.customer.audit_events import identify
 from activities.operations.operation import ToolEnd, ToolRun
 from activities.releases.unpacked import ERRORED_STATE
 from activities.terraform import commands
 from activities.terraform.bound import require_bound
-from activities.terraform.plan_store import (
-    SavedPlan,
-    load_lock,
-    providers_identity,
-    sha256,
-)
+from activities.terraform.crash_recovery import beyond_approval, dropped_replaces
+from activities.terraform.plan_store import SavedPlan, load_lock, providers_identity, sha256
 from activities.terraform.planning import (
     APPLYING,
     Job,
@@ -23,7 +19,6 @@ from activities.terraform.planning import (
     run_unlocked,
 )
 from activities.terraform.record import record_applying
-from activities.terraform.remainder import beyond_approval, dropped_replaces
 from activities.terraform.state_file import UNSAVED, left_unsaved, read_state, rescue_printed
 from apps.parts import part_shown
 from contracts.errors import EngineFailed, ExclaveError, StalePlan, Unreachable

@@ -9,7 +9,7 @@ from typing import Any
 
 from activities.terraform.state_file import state_key
 from activities.terraform.tool import TerraformTool
-from activities.tool_environment import secrets_passed_on
+from activities.tools.environment import secrets_passed_on
 from contracts.errors import ToolMissing
 from store.interface import Store
 from store.left_files import read_left

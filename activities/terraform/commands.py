@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from activities.masking import Mask
 from activities.operations.operation import ToolEnd, ToolRun
 from activities.operations.spec import Command
+from activities.secrets.masking import Mask
 from activities.terraform.tool import TerraformTool
 from activities.terraform.workspace import Workspace
 from contracts.errors import Draining, EngineFailed, ExclaveError, LockHeld, StalePlan, ToolLost

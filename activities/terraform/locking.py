@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Final
 
 from activities.once import Say
-from activities.terraform.living import may_be_open
 from activities.terraform.lock_makers import LockMakers
+from activities.terraform.running_processes import may_be_open
 from activities.terraform.state_file import state_key
 from activities.terraform.state_lock import StateLock, lock_key, read_lock
 from apps.parts import part_shown

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from activities.disk import disk_full
-from activities.masking import Mask
+from activities.secrets.masking import Mask
 from contracts.deploys import Outputs
 from contracts.errors import EngineFailed
 from store.install_state import Output

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from activities.terraform.changes import Changes, read_changes
-from apps.showing import shown_lines
+from apps.display_text import shown_lines
 from contracts.errors import StalePlan
 from store.interface import ANY, Store
 from store.left_files import read_left
@@ -104,7 +104,7 @@ def load_lock(store: Store, key: str) -> bytes:
 def load_view(store: Store, key: str) -> tuple[PlanRecord, str] | None:
     """The plan view, without what is sensitive, and the plan's record.
 
-    An older worker may have made the view: it is shown (`apps.showing`) here again.
+    An older worker may have made the view: it is shown (`apps.display_text`) here again.
     """
     record = store.get(f"plans/{key}/record.json")
     view = store.get(f"plans/{key}/view.txt")

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from activities.disk import disk_full
-from activities.kept_secrets import keep_secrets
-from activities.masking import Mask
 from activities.once import Say
 from activities.operations.operation import Operation, ToolEnd, ToolRun
 from activities.operations.spec import SNAPSHOT_FILE
 from activities.operations.status import end_of
 from activities.releases.unpacked import ERRORED_STATE, marker_of
+from activities.secrets.kept import keep_secrets
+from activities.secrets.masking import Mask
 from activities.terraform import commands
 from activities.terraform.backend import backend_secrets, drop_torn_record
 from activities.terraform.changes import Changes, read_changes

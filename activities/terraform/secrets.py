@@ -8,7 +8,7 @@ that Terraform marks in one place is masked in every other, where it does not kn
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from activities.masking import Mask
+from activities.secrets.masking import Mask
 from activities.terraform.changes import Changes
 from activities.terraform.kubernetes_secrets import of_kubernetes
 from activities.terraform.marks import marked, part_at

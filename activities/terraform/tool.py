@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from activities.tool_environment import defaults, passed_on
+from activities.tools.environment import defaults, passed_on
 from contracts.errors import BadConfig, EngineFailed, ToolMissing, Unreachable
 from store.files import replace_private
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from activities.masking import Mask
+from activities.secrets.masking import Mask
 from activities.terraform.backend import write_private
 from activities.terraform.bound import RenderedDigests
 from activities.terraform.state_file import state_key

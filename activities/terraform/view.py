@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterable, Mapping
 
-from activities.masking import MASK, Mask
+from activities.secrets.masking import MASK, Mask
 from activities.terraform.changes import Change, Changes
-from apps.showing import shown
+from apps.display_text import shown
 
 PAGE_BYTES = 256 * 1024
 """The largest page that travels."""
@@ -26,7 +26,7 @@ def render_view(component: str, verb: str, changes: Changes, mask: Mask) -> str:
     """The whole view as text: a heading, then each object with its changed attributes.
 
     What the plan marks in one place is masked in all: a computed attribute may repeat it. Names and
-    values are the vendor's and the cloud's: each stays on its line (`apps.showing`).
+    values are the vendor's and the cloud's: each stays on its line (`apps.display_text`).
     """
     mask = mask.and_also(changes.secrets)
     lines = [f"{verb} {component}: {changes.counts()}", ""]

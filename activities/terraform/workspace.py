@@ -6,8 +6,8 @@ It is rebuilt from the release and the store at any time: nothing in it is the o
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.customer.telling import identify
-from activities.masking import Mask
+from activities.customer.audit_events import identify
+from activities.secrets.masking import Mask
 from activities.terraform.backend import Backend, backend_secrets, write_private
 from activities.terraform.bound import RenderedDigests
 from activities.terraform.state_file import StateFile

@@ -11,10 +11,10 @@ from apps.checks.templates import check_templates
 from apps.config import AppConfig, Component, KubernetesContext
 from apps.config.components import ComponentFields
 from apps.config.metadata import Metadata
-from apps.entities import Entities
-from apps.findings import Findings
 from apps.graph import CycleError, Graph
-from apps.paths import ReadsOf
+from apps.reading.entities import Entities
+from apps.reading.findings import Findings
+from apps.templates.state_paths import ReadsOf
 
 __all__ = ["check_entities"]
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from apps.config.actions import ActionStep
 from apps.config.sources import Source
 from apps.config.terraform import TerraformModule
-from apps.fetched import Fetched, NotFetched, Tree
-from apps.files import Folder
-from apps.terraform_modules import DeclaredModule
+from apps.reading.fetched import Fetched, NotFetched, Tree
+from apps.reading.files import Folder
+from apps.terraform.modules import DeclaredModule
 
 Declared = Mapping[Source, DeclaredModule]
 """What was read of the modules, by their place."""

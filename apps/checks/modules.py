@@ -4,13 +4,13 @@ from apps.checks.module_places import Declared, Modules, source_key
 from apps.config.metadata import Runner
 from apps.config.sources import Source
 from apps.config.terraform import TerraformModule
-from apps.entities import Entities, Located
-from apps.fetched import NotFetched, Tree
-from apps.findings import Findings
-from apps.module_reach import Reach, reach
+from apps.reading.entities import Entities, Located
+from apps.reading.fetched import NotFetched, Tree
+from apps.reading.findings import Findings
 from apps.spelling import did_you_mean
-from apps.terraform_modules import DeclaredModule, ModuleError, read_module
-from apps.terraform_versions import is_too_old, requirement_problem
+from apps.terraform.module_reach import Reach, reach
+from apps.terraform.modules import DeclaredModule, ModuleError, read_module
+from apps.terraform.versions import is_too_old, requirement_problem
 
 _CLOUDS = {
     "hashicorp/aws": "aws", "hashicorp/google": "gcp", "hashicorp/google-beta": "gcp",

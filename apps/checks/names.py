@@ -9,16 +9,16 @@ from apps.config.base import Model
 from apps.config.components import ComponentFields
 from apps.config.documents import PermissionsFile
 from apps.config.inputs import Input, InputGroup, Secret
-from apps.config.plane import Branch, EventRule, InstallConfig
 from apps.config.policies import Policy
 from apps.config.roles import NamedPolicy, OperationRoles, Role
 from apps.config.shape import shape
 from apps.config.terraform import SandboxFields
-from apps.entities import Entities, Located
-from apps.findings import Findings
+from apps.config.vendor import Branch, EventRule, InstallConfig
 from apps.input_values import default_text, type_problem
 from apps.keys import below
 from apps.parts import SANDBOX, part_shown
+from apps.reading.entities import Entities, Located
+from apps.reading.findings import Findings
 from apps.spelling import did_you_mean
 
 _UNIQUE: tuple[tuple[str, type[Model]], ...] = (

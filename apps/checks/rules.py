@@ -6,8 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from apps.addresses import AddressRefused, checked_directory, checked_ref, repository_url
-from apps.checks.told import Told, exactly_one
+from apps.checks.violations import Told, exactly_one
 from apps.config.actions import Action, ActionStep, ActionTrigger, Runbook, RunbookStep
 from apps.config.base import Model
 from apps.config.components import (
@@ -22,16 +21,17 @@ from apps.config.health import Probe
 from apps.config.images import ImageTag
 from apps.config.inputs import Secret
 from apps.config.metadata import Stack
-from apps.config.plane import Branch, BranchPreview, InstallConfig, InstallGroup, InstallsLocation
 from apps.config.policies import Policy
 from apps.config.roles import NamedPolicy, OperationRoles, OperationRule, Role, RolePolicy
 from apps.config.shape import inner_tables, shape
 from apps.config.sources import Source, is_remote
 from apps.config.terraform import PulumiProgram, SandboxFields, TerraformModule
+from apps.config.vendor import Branch, BranchPreview, InstallConfig, InstallGroup, InstallsLocation
 from apps.cron import cron_problem
 from apps.environment import environment_problem, script_variable_problem
 from apps.input_values import json_problem
 from apps.keys import below
+from apps.reading.addresses import AddressRefused, checked_directory, checked_ref, repository_url
 from apps.triggers import trigger_oddities, trigger_problems
 
 M = TypeVar("M", bound=Model)

@@ -2,9 +2,9 @@
 
 from apps.checks.module_places import Modules, source_key
 from apps.config.actions import Action, ActionStep
-from apps.entities import Entities
-from apps.fetched import NotFetched, Tree
-from apps.findings import Findings
+from apps.reading.entities import Entities
+from apps.reading.fetched import NotFetched, Tree
+from apps.reading.findings import Findings
 from apps.spelling import did_you_mean
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from apps.checks.module_places import Declared
+from apps.checks.references import Known, reference_problem, sandbox_reference_problem
 from apps.config.actions import Runbook
 from apps.config.base import Model
 from apps.config.components import ComponentFields
@@ -12,14 +13,13 @@ from apps.config.metadata import Stack
 from apps.config.roles import NamedPolicy, Role
 from apps.config.shape import degrades, templates
 from apps.config.terraform import Sandbox, SandboxFields, TerraformModule
-from apps.entities import Entities
-from apps.findings import Findings
-from apps.format import is_unfilled
 from apps.parts import SANDBOX
-from apps.paths import Path, ReadsOf
-from apps.references import Known, reference_problem, sandbox_reference_problem
+from apps.reading.entities import Entities
+from apps.reading.findings import Findings
 from apps.spelling import did_you_mean
 from apps.templates import TemplateError
+from apps.templates.state_fields import is_unfilled
+from apps.templates.state_paths import Path, ReadsOf
 
 
 @dataclass(frozen=True)

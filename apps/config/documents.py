@@ -6,9 +6,9 @@ from apps.config.actions import KubernetesContext
 from apps.config.base import Model
 from apps.config.inputs import Input, InputGroup, Secret
 from apps.config.metadata import Metadata
-from apps.config.plane import Branch, EventRule
 from apps.config.policies import Policy
 from apps.config.roles import NamedPolicy, Role
+from apps.config.vendor import Branch, EventRule
 
 
 class MetadataFile(Metadata):

@@ -4,15 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from apps.config.base import (
-    FileOrUrl,
-    Model,
-    Page,
-    TemplateMap,
-    TemplateName,
-    TemplateValues,
-    Text,
-)
+from apps.config.base import FileOrUrl, Model, Page, TemplateMap, TemplateName, TemplateValues, Text
 
 CloudPlatform = Literal["aws", "azure", "gcp"]
 

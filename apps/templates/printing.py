@@ -4,13 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from apps.templates.errors import FunctionError
-from apps.templates.go_types import (
-    Opaque,
-    Uint64,
-    encoded,
-    is_nil,
-    type_of,
-)
+from apps.templates.go_types import Opaque, Uint64, encoded, is_nil, type_of
 from apps.templates.limits import Budget, check_text
 from apps.templates.number_formats import can_backquote, float_text, quoted
 

@@ -5,6 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
+from client.access import subjects
+from client.control_plane import Plane
+from client.enrolment_tokens import fresh_token, write_build_worker, write_token
+from client.errors import Refused
+from client.plans import who
 from contracts.access import (
     AccessChanged,
     AccessInput,
@@ -16,15 +21,11 @@ from contracts.access import (
 )
 from contracts.names import access_workflow_id
 from exclave.arguments import ByOption, check_name
-from exclave.enrolment_tokens import fresh_token, write_build_worker, write_token
-from exclave.exits import Refused, run
+from exclave.exits import run
 from exclave.output import Output, OutputOption, print_json
-from exclave.plane import Plane
-from exclave.plans import who
 from exclave.screens.terminal import Lines
-from exclave.standings import subjects
 from stacks.systemd import ENROLMENT
-from wire.subjects import BUILD
+from wire.encryption.subjects import BUILD
 
 access = typer.Typer(
     help="Which workers may pass the gateway: enrolled keys, revocation, pause.\n\n"

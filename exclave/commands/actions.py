@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
+from client.control_plane import Plane
+from client.runs import begin
 from contracts.installs import ActRequest
 from exclave.arguments import DetachOption, DigestOption, InstallArgument
 from exclave.exits import run
 from exclave.output import Output, OutputOption
-from exclave.plane import Plane
-from exclave.runs import begin
 from exclave.screens.outcomes import show_result
 from exclave.watching import Manner, follow_or_leave
 

@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
+from client.control_plane import Plane
+from client.errors import Refused
 from contracts.builds import BuildInput
 from contracts.installs import RunStarted
 from exclave.arguments import DetachOption, check_name
-from exclave.exits import Refused, ending, run
+from exclave.exits import ending, run
 from exclave.output import Output, OutputOption
-from exclave.plane import Plane
 from exclave.screens.outcomes import show_result
 from exclave.screens.terminal import SHORT, Lines
 from exclave.sources import (

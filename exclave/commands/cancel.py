@@ -2,14 +2,15 @@
 
 from temporalio.service import RPCError
 
+from client.control_plane import ANSWER, Plane
+from client.errors import Refused
+from client.runs import run_that_changes
+from client.stuck import stuck_if_asked
 from contracts.names import owner_of
 from exclave.arguments import DetachOption, RunArgument
-from exclave.exits import Refused, run
+from exclave.exits import run
 from exclave.output import Output, OutputOption, print_json
-from exclave.plane import ANSWER, Plane
-from exclave.runs import run_that_changes
 from exclave.screens.terminal import Lines
-from exclave.stuck import stuck_if_asked
 from exclave.watching import Manner, watch
 
 _MEANINGS = {

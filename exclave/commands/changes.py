@@ -6,22 +6,12 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel
 
-from contracts.installs import (
-    DeployRequest,
-    DeprovisionRequest,
-    ProvisionRequest,
-    RollbackRequest,
-)
-from exclave.arguments import (
-    DetachOption,
-    InstallArgument,
-    ReleaseArgument,
-    UntilApprovalOption,
-)
+from client.control_plane import Plane
+from client.runs import begin, release_named
+from contracts.installs import DeployRequest, DeprovisionRequest, ProvisionRequest, RollbackRequest
+from exclave.arguments import DetachOption, InstallArgument, ReleaseArgument, UntilApprovalOption
 from exclave.exits import run
 from exclave.output import Output, OutputOption
-from exclave.plane import Plane
-from exclave.runs import begin, release_named
 from exclave.watching import Manner, follow_or_leave
 
 

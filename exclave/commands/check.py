@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from apps.loader import CheckedApp, check
-from apps.problems import Problem, Severity
+from apps.reading.problems import Problem, Severity
 from exclave.exits import Exit
 from exclave.output import Output, print_json
 from exclave.screens.terminal import Lines

@@ -5,13 +5,14 @@ from typing import Annotated
 import typer
 
 from apps.parts import part_shown
+from client.control_plane import Plane
+from client.errors import Refused
+from client.plans import Decision, by_digest, decide, of_component, view_of, waiting_plans, who
+from client.runs import run_that_changes
 from contracts.deploys import WaitingPlan
 from exclave.arguments import ByOption, ComponentOption, RunArgument
-from exclave.exits import Refused, run
+from exclave.exits import run
 from exclave.output import Output, OutputOption, print_json
-from exclave.plane import Plane
-from exclave.plans import Decision, by_digest, decide, of_component, view_of, waiting_plans, who
-from exclave.runs import run_that_changes
 from exclave.screens.plans import how_to_decide, show_plan
 from exclave.screens.terminal import Lines
 

@@ -1,10 +1,10 @@
 """`exclave follow`: a run that was started before, from wherever it is to its end."""
 
+from client.control_plane import Plane
+from client.runs import run_named
 from exclave.arguments import RunArgument, UntilApprovalOption
 from exclave.exits import run
 from exclave.output import Output, OutputOption
-from exclave.plane import Plane
-from exclave.runs import run_named
 from exclave.screens.outcomes import show_result
 from exclave.watching import Manner, watch
 

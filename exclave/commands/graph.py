@@ -6,14 +6,15 @@ from typing import Annotated
 
 import typer
 
+from apps.affected import Touched, between, by_component, by_inputs
 from apps.config import AppConfig
+from apps.display_text import shown
 from apps.loader import ConfigErrors, load
 from apps.parts import SANDBOX, part_shown
-from apps.showing import shown
-from apps.touched import Touched, between, by_component, by_inputs
 from artifacts.archive import ArchiveRefused, pack
 from artifacts.names import digest_of
-from exclave.exits import Refused, ending
+from client.errors import Refused
+from exclave.exits import ending
 from exclave.output import Output, OutputOption, print_json
 from exclave.screens.graph import dot, edges, mermaid, tree
 from exclave.screens.terminal import Lines

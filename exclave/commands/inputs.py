@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
+from client.control_plane import Plane
+from client.runs import tell_install
 from contracts.deploys import Inputs
 from contracts.installs import SetInputs
 from exclave.arguments import InstallArgument
 from exclave.exits import run
 from exclave.output import Output, OutputOption, print_json
-from exclave.plane import Plane
-from exclave.runs import tell_install
 from exclave.screens.terminal import Lines
 
 

@@ -7,17 +7,18 @@ from typing import Annotated, Any, TypeVar
 import typer
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from apps.showing import shown_output
+from apps.display_text import shown_output
+from client.control_plane import Plane
+from client.enrolment_tokens import fresh_token, write_token
+from client.errors import Refused
+from client.following import Following
+from client.runs import status_of
 from contracts.installs import ConnectedWorker, InstallInput
 from contracts.names import install_workflow_id
 from contracts.stacks import Stack, StorePlace
 from exclave.arguments import AppOption, DigestOption, InstallArgument
-from exclave.enrolment_tokens import fresh_token, write_token
-from exclave.exits import Refused, run
-from exclave.following import Following
+from exclave.exits import run
 from exclave.output import Output, OutputOption, print_json
-from exclave.plane import Plane
-from exclave.runs import status_of
 from exclave.screens.terminal import Lines
 from exclave.stack_folder import write_stack
 

@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from exclave.exits import Refused, ending
+from client.errors import Refused
+from exclave.exits import ending
 from exclave.screens.terminal import write
 from wire.connection import TemporalAddress
-from wire.key_files import KeyFileError
-from wire.keys import MasterKeys
-from wire.subjects import ACCESS
+from wire.encryption.key_files import KeyFileError
+from wire.encryption.keys import MasterKeys
+from wire.encryption.subjects import ACCESS
 
 keys = typer.Typer(
     help="The keys that payloads are encrypted with. Nobody can read a history without them: keep "

@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
+from client.control_plane import Plane
+from client.run_logs import Operation, Reader
+from client.runs import run_named
 from exclave.arguments import ComponentOption, RunArgument
 from exclave.exits import run
-from exclave.operations import Operation, Reader
 from exclave.output import Output, OutputOption, print_json
-from exclave.plane import Plane
-from exclave.runs import run_named
 from exclave.screens.logs import LogLines
 from exclave.screens.terminal import Lines
 

@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
+from client.control_plane import Plane
 from contracts.names import install_queue
 from contracts.readmes import FEATURE_README, READ_README, ReadReadme
 from exclave.arguments import check_name
 from exclave.exits import run
 from exclave.output import Output, OutputOption, print_json
-from exclave.plane import Plane
 from exclave.screens.terminal import Lines
 
 

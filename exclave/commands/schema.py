@@ -8,7 +8,8 @@ import typer
 
 from apps.schema import SCHEMAS, schema
 from apps.spelling import did_you_mean
-from exclave.exits import Refused, ending
+from client.errors import Refused
+from exclave.exits import ending
 from exclave.screens.terminal import write
 
 

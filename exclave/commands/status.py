@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
+from client.control_plane import Plane
+from client.overview import close_look, overview
 from exclave.arguments import check_name
 from exclave.exits import run
 from exclave.output import Output, OutputOption, print_json
-from exclave.overview import close_look, overview
-from exclave.plane import Plane
 from exclave.screens.status import show_close, show_overview
 from exclave.screens.terminal import Lines
 

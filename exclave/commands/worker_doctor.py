@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
-from exclave.customers_side import EnrolmentOption
-from exclave.exits import Exit, Refused, ending
+from client.errors import Refused
+from exclave.exits import Exit, ending
 from exclave.output import Output, OutputOption, print_json
 from exclave.screens.terminal import Lines
+from exclave.worker_machine import EnrolmentOption
 from stacks.enrolment import Enrolment, EnrolmentError
 from workers.doctor import Finding, examine
 

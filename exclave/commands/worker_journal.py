@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from activities.customer.chain import Head, Line, NoLine, Verified, parse_line
-from activities.customer.worker_journal import kept_head
-from exclave.customers_side import CustomersSide, DataOption, EnrolmentOption, at_worker
-from exclave.exits import CommandEnded, Exit, Refused
+from activities.customer.audit_chain import Head, Line, NoLine, Verified, parse_line
+from activities.customer.audit_log import kept_head
+from client.errors import Refused
+from exclave.exits import CommandEnded, Exit
 from exclave.output import Output, OutputOption, print_json
 from exclave.screens.terminal import Lines, short
+from exclave.worker_machine import CustomersSide, DataOption, EnrolmentOption, at_worker
 
 _LINES_OF = {
     "told": ("activity", "component", "action", "verdict", "workflow"),

@@ -7,10 +7,10 @@ import typer
 
 from activities.terraform.plan_store import load_view
 from apps.parts import part_shown
-from exclave.customers_side import CustomersSide, DataOption, EnrolmentOption, at_worker
-from exclave.exits import Refused
+from client.errors import Refused
 from exclave.output import Output, OutputOption, print_json
 from exclave.screens.terminal import Lines
+from exclave.worker_machine import CustomersSide, DataOption, EnrolmentOption, at_worker
 from store.customer import Decision, Question, answer_now, decide, waiting
 from store.journal import who_am_i
 

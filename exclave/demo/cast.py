@@ -22,19 +22,19 @@ from temporalio.service import RPCError
 
 from artifacts.registry import Registry
 from artifacts.sources import push_source
+from client.control_plane import ANSWER, Plane, is_outage
+from client.enrolment_tokens import fresh_token, write_token
+from client.errors import Away, Refused
+from client.following import End, Following
+from client.plans import view_of
+from client.updates import sent_until_taken
 from contracts.builds import SOURCES_REPOSITORY, BuildInput, BuildResult
 from contracts.deploys import Approval, WaitingPlan
 from contracts.installs import InstallInput, InstallStatus, RunStarted
 from contracts.names import install_workflow_id
 from contracts.stacks import Stack
-from exclave.enrolment_tokens import fresh_token, write_token
-from exclave.exits import Away, Refused
-from exclave.following import End, Following
-from exclave.plane import ANSWER, Plane, is_outage
-from exclave.plans import view_of
 from exclave.screens.progress import TextTelling
 from exclave.screens.terminal import Lines
-from exclave.updates import sent_until_taken
 
 T = TypeVar("T")
 

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from client.control_plane import Plane, quieten
+from client.errors import Refused
 from exclave.demo.cast import Cast, StoryFailed
 from exclave.demo.stage import Stage, control_plane, empty_stage, install_worker
 from exclave.demo.story import APP, INSTALL, Story
@@ -16,12 +18,11 @@ from exclave.dev.child import FailedToStart
 from exclave.dev.data import DataFolderInUse
 from exclave.dev.declaration import DeclarationError
 from exclave.dev.encryption import export_keys, how_to_read, keys_file
-from exclave.dev.plane import ControlPlane
-from exclave.exits import CommandEnded, Exit, Refused, run
-from exclave.plane import Plane, quieten
+from exclave.dev.supervisor import ControlPlane
+from exclave.exits import CommandEnded, Exit, run
 from exclave.screens.terminal import Lines
 from wire.connection import TemporalAddress, connect_once
-from wire.key_settings import master_keys
+from wire.encryption.key_settings import master_keys
 
 
 def demo(

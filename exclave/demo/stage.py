@@ -11,8 +11,8 @@ from pathlib import Path
 
 from exclave.dev.data import PidFile, hold
 from exclave.dev.declaration import Address, Declaration, read_declaration
-from exclave.dev.plane import ControlPlane
 from exclave.dev.programs import ROOT, Program
+from exclave.dev.supervisor import ControlPlane
 
 EXAMPLES = ROOT / "examples"
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apps.parts import SANDBOX
+from client.following import End
 from contracts.deploys import Inputs
 from contracts.installs import (
     ActRequest,
@@ -24,7 +25,6 @@ from contracts.installs import (
 from contracts.names import Digest
 from exclave.demo.cast import Cast, StoryFailed, forget_sources, good
 from exclave.demo.stage import EXAMPLES, Stage, lay_over
-from exclave.following import End
 from exclave.screens.terminal import Lines
 
 APP = "shop"

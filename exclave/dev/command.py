@@ -10,8 +10,8 @@ import typer
 from exclave.dev.child import FailedToStart
 from exclave.dev.data import DataFolderInUse, PidFile, hold
 from exclave.dev.declaration import Declaration, DeclarationError, read_declaration
-from exclave.dev.plane import ControlPlane, introduction
 from exclave.dev.ports import PortTaken, check_ports
+from exclave.dev.supervisor import ControlPlane, introduction
 from exclave.screens.terminal import write
 
 DEFAULT_FILE = Path("temporal-dev.yaml")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from exclave.dev.declaration import Declaration
-from wire.keys import MasterKeys
+from wire.encryption.keys import MasterKeys
 
 
 def keys_file(declaration: Declaration) -> Path | None:

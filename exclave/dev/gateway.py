@@ -9,15 +9,15 @@ import time
 from pathlib import Path
 
 from activities.access.authority import EnrolmentAuthority, EnrolmentKey
+from client.enrolment_tokens import write_build_worker
 from exclave.dev.certificates import Certificates, make_certificates
 from exclave.dev.declaration import Declaration
 from exclave.dev.encryption import keys_file
-from exclave.enrolment_tokens import write_build_worker
-from gateway.credentials import CredentialKey
+from gateway.enrolment.credentials import CredentialKey
 from stacks.enrolment import BuildEnrolment
-from wire.enrolment_token import TokenId
-from wire.keys import MasterKeys
-from wire.subjects import ACCESS
+from wire.encryption.keys import MasterKeys
+from wire.encryption.subjects import ACCESS
+from wire.enrolment.token import TokenId
 
 _SECRET_BYTES = 32
 _TOKEN_SECONDS = 24 * 3600

@@ -135,7 +135,7 @@ def gateways(declaration: Declaration) -> list[Program]:
     if declaration.gateway is None:
         return []
     settings = GatewayFiles(declaration).settings
-    return [Program("gateway", "gateway", _module("workers.admission", str(settings)))]
+    return [Program("gateway", "gateway", _module("workers.gateway_main", str(settings)))]
 
 
 def _temporal(declaration: Declaration) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Logs of several tools at once, each line with whose it is."""
 
-from apps.showing import shown_output
-from exclave.operations import Operation
+from apps.display_text import shown_output
+from client.run_logs import Operation
 from exclave.screens.terminal import Lines
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from exclave.following import End
+from client.following import End
 from exclave.screens.terminal import Lines
 
 

@@ -1,7 +1,7 @@
 """A plan as a person reads it before they decide: like a diff."""
 
+from apps.display_text import lines_of
 from apps.parts import part_shown
-from apps.showing import lines_of
 from contracts.deploys import WaitingPlan
 from exclave.screens.terminal import Lines
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from apps.display_text import shown_output
 from apps.parts import part_shown
-from apps.showing import shown_output
+from client.following import End, Look
 from contracts.deploys import WaitingPlan
-from exclave.following import End, Look
 from exclave.screens.plans import how_to_decide, show_plan
 from exclave.screens.terminal import Lines
 

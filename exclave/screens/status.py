@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+from apps.display_text import shown_output
 from apps.parts import part_shown
-from apps.showing import shown_output
-from exclave.overview import Close, Overview, Row, RunNow
+from client.overview import Close, Overview, Row, RunNow
 from exclave.screens.plans import how_to_decide
 from exclave.screens.terminal import Lines, short
 

@@ -7,7 +7,7 @@ from typing import Final, TextIO
 
 import typer
 
-from apps.showing import lines_of, shown, shown_lines
+from apps.display_text import lines_of, shown, shown_lines
 
 _OURS = re.compile(r"(\x1b\[(?:0|1|31|32|33|36)m)")
 """What paints with the colours that are used here."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from contracts.builds import SOURCES_REPOSITORY, app_repository
-from gateway.callers import Refused
+from gateway.http.callers import Refused
 from gateway.identity import Identity
 
 _NAME = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"

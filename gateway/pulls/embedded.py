@@ -6,7 +6,7 @@ from starlette.types import ASGIApp
 
 from artifacts.layout import BlobUnknown, Layout, ManifestUnknown
 from gateway.pulls.contents import ManifestMissing
-from gateway.registry import registry_app
+from gateway.registry.app import registry_app
 
 
 class EmbeddedRegistry:

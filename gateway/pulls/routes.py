@@ -15,13 +15,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.callers import Callers, Refused
+from gateway.http.callers import Callers, Refused
 from gateway.identity import Identity, Standing
-from gateway.lanes import Lanes
 from gateway.limits import TooMuch
 from gateway.pulls.builds import Builds
 from gateway.pulls.contents import BackendAway, Manifests
-from gateway.pulls.told import Allowed
+from gateway.pulls.pullable_releases import Allowed
+from gateway.rpc.lanes import Lanes
 
 COUNTED_AS = "pull"
 _VERSION = {"Docker-Distribution-Api-Version": "registry/2.0"}

@@ -12,14 +12,14 @@ from temporalio.client import Client
 from artifacts.layout import Layout
 from contracts.names import Name
 from gateway.audit import Audit
-from gateway.callers import Callers, Rate
+from gateway.http.callers import Callers, Rate
 from gateway.identity import Access, Authenticator
 from gateway.pulls.builds import Builds
 from gateway.pulls.contents import ReleaseContents
 from gateway.pulls.embedded import EmbeddedRegistry
+from gateway.pulls.pullable_releases import Allowed, InstallWorkflows
 from gateway.pulls.registry_login import RegistryCredentials
 from gateway.pulls.routes import Backend, PullLimits, Pulls
-from gateway.pulls.told import Allowed, InstallWorkflows
 from gateway.pulls.upstream import UpstreamRegistry
 from gateway.pulls.upstream_pushes import UpstreamBackend
 from gateway.setting_paths import File

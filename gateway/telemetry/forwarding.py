@@ -17,7 +17,7 @@ import httpx
 from google.protobuf.message import DecodeError
 
 from gateway.telemetry.queue import Batch, TelemetryQueue
-from wire.retry_after import seconds_of
+from wire.network.retry_after import seconds_of
 
 _log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from gateway.bodies import NotGzip, TooLarge, decompressed
-from gateway.callers import Callers, Refused
+from gateway.http.callers import Callers, Refused
 from gateway.identity import Identity
 from gateway.telemetry.encoding import Encoding, NotUnderstood
 from gateway.telemetry.queue import Batch, Full, TelemetryQueue

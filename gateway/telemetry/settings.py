@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, m
 from starlette.routing import BaseRoute
 
 from gateway.audit import Audit
-from gateway.callers import Callers, Rate
+from gateway.http.callers import Callers, Rate
 from gateway.identity import Access, Authenticator
 from gateway.setting_paths import File
 from gateway.telemetry.forwarding import Forwarder, Patience

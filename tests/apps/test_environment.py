@@ -2,11 +2,7 @@
 
 import pytest
 
-from apps.environment import (
-    environment_problem,
-    environment_problems,
-    script_variable_problem,
-)
+from apps.environment import environment_problem, environment_problems, script_variable_problem
 
 
 @pytest.mark.parametrize(

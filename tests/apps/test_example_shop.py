@@ -4,7 +4,7 @@ from apps.config.components import TerraformComponent
 from apps.graph import Graph
 from apps.loader import load
 from apps.parts import SANDBOX
-from apps.terraform_modules import read_module
+from apps.terraform.modules import read_module
 from apps.triggers import triggered_actions
 
 SHOP = Path(__file__).parents[2] / "examples/shop"

@@ -7,7 +7,7 @@ from apps.config import AppConfig
 from apps.frozen import FrozenError, freeze, thaw
 from apps.loader import load
 from tests.apps.app_folder import App
-from tests.apps.test_every_kind import FILES
+from tests.apps.reading.test_every_kind import FILES
 
 SHOP = Path(__file__).parents[2] / "examples/shop"
 FROZEN = Path(__file__).with_name("frozen")

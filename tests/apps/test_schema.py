@@ -9,11 +9,11 @@ import pytest
 from jsonschema import Draft7Validator
 
 from apps.config.shape import shape
-from apps.kinds import KINDS
+from apps.reading.kinds import KINDS
+from apps.reading.tables import PATTERNS_IN_WORDS
 from apps.schema import SCHEMAS, schema
-from apps.tables import PATTERNS_IN_WORDS
 from tests.apps.app_folder import ACTION, DB
-from tests.apps.test_every_kind import FILES
+from tests.apps.reading.test_every_kind import FILES
 
 OF_FOLDERS = {
     "components": "component", "actions": "action", "runbooks": "runbook", "installs": "install",

@@ -24,7 +24,7 @@ from artifacts.manifests import artifact_manifest
 from artifacts.names import digest_of
 from artifacts.registry import Registry
 from artifacts.sources import push_source
-from gateway.registry import registry_app
+from gateway.registry.app import registry_app
 from tests.artifacts.serving import Cut, served
 
 SHOP = "apps/shop"

@@ -23,10 +23,10 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from apps.addresses import checked_directory, repository_url
 from apps.config import AppConfig, Source
 from apps.loader import check
 from apps.parts import SANDBOX
+from apps.reading.addresses import checked_directory, repository_url
 from tests.e2e.plane import BIN, Plane
 from tests.git_repositories import Repositories, git
 

@@ -22,6 +22,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from client.control_plane import Plane
 from contracts.access import AccessPage, AccessPageRequest
 from contracts.names import access_workflow_id
 from exclave.demo.cast import Cast, StoryFailed
@@ -29,10 +30,9 @@ from exclave.demo.stage import Stage, control_plane, empty_stage, install_worker
 from exclave.demo.story import INSTALL, Story
 from exclave.dev import child
 from exclave.dev.encryption import keys_file
-from exclave.plane import Plane
 from exclave.screens.terminal import Lines
 from wire.connection import TemporalAddress, connect_once
-from wire.key_settings import master_keys
+from wire.encryption.key_settings import master_keys
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 2.0, 6.0
 """Between two kills."""

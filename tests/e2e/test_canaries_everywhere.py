@@ -23,7 +23,7 @@ from tests.e2e.plane import BIN, PATIENCE_SECONDS, EnrolledWorker, Plane, until
 from tests.e2e.proc_samples import sampling
 from tests.e2e.searching import Canaries, Found, files, hidden_copies, search, snippets
 from tests.terraform import the_terraform
-from wire.keys import MasterKeys
+from wire.encryption.keys import MasterKeys
 
 INSTALL = "canaries"
 TYPED = frozenset({"typed by the vendor", "the reason of a denial"})

@@ -2,17 +2,11 @@
 
 import pytest
 
-from apps.showing import shown
+from apps.display_text import shown
+from client.overview import Close, Overview, Row, RunNow
 from contracts.deploys import ChangeCounts, Inputs, WaitingPlan
-from contracts.installs import (
-    ConnectedWorker,
-    InstallStatus,
-    PartNow,
-    ReleaseBefore,
-    RunFailure,
-)
+from contracts.installs import ConnectedWorker, InstallStatus, PartNow, ReleaseBefore, RunFailure
 from contracts.messages import Turn, WorkerDescription
-from exclave.overview import Close, Overview, Row, RunNow
 from exclave.screens.status import show_close, show_overview
 from exclave.screens.terminal import Lines
 

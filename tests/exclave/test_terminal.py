@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apps.showing import shown, shown_lines
+from apps.display_text import shown, shown_lines
 from exclave.output import print_json
 from exclave.screens.terminal import Lines, write
 

@@ -18,8 +18,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from gateway.audit import Audit
-from gateway.callers import Callers, Rate, Refused
-from gateway.front import FrontLimits
+from gateway.front.front import FrontLimits
+from gateway.http.callers import Callers, Rate, Refused
 from tests.gateway.authority import Authority
 from tests.gateway.gateway_parts import Credentials, Site, install
 

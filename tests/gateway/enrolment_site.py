@@ -29,20 +29,20 @@ from contracts.access import (
     TokenProof,
 )
 from contracts.names import CONTROL_QUEUE, access_workflow_id
-from gateway.access import AccessOfOrgs, AccessWatch
-from gateway.address_limits import AddressLimits
-from gateway.credentials import CredentialKey, GatewayCredentials
-from gateway.enrolment import Enrolment
+from gateway.enrolment.access import AccessOfOrgs, AccessWatch
+from gateway.enrolment.address_limits import AddressLimits
+from gateway.enrolment.credentials import CredentialKey, GatewayCredentials
+from gateway.enrolment.routes import Enrolment
 from gateway.identity import Identity
 from tests.tls_certificates import Certificate
 from tests.workflow_histories import replay_all
 from wire.arguments import ArgumentCount
 from wire.conversion import data_converter
-from wire.enrolling import ControlKeys, Enrolee, GatewayCalls
-from wire.enrolment_token import EnrolmentToken, TokenId, answer_bytes, sealed_about
-from wire.gateway_address import GatewayAddress
-from wire.sealing import decoded, encoded, seal
-from wire.worker_identity import WorkerIdentity
+from wire.enrolment.client import ControlKeys, Enrolee, GatewayCalls
+from wire.enrolment.sealing import decoded, encoded, seal
+from wire.enrolment.token import EnrolmentToken, TokenId, answer_bytes, sealed_about
+from wire.enrolment.worker_identity import WorkerIdentity
+from wire.network.gateway_address import GatewayAddress
 from workers.control import SANDBOX, WORKFLOWS, tell_token_keys
 
 T = TypeVar("T")

@@ -22,14 +22,14 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client, TLSConfig
 from temporalio.testing import WorkflowEnvironment
 
-from gateway.calls import WORKFLOW_SERVICE
-from gateway.certificates import Certificate
 from gateway.door import Door, DoorSettings
-from gateway.front import FrontLimits
+from gateway.front.certificates import Certificate
+from gateway.front.front import FrontLimits
+from gateway.front.listening import listen
 from gateway.identity import Expired, Identity, Standing, Unauthenticated
 from gateway.limits import Limits
-from gateway.listening import listen
-from gateway.upstream import TemporalFrontend
+from gateway.rpc.policy import WORKFLOW_SERVICE
+from gateway.rpc.upstream import TemporalFrontend
 from tests.gateway.authority import Authority
 
 SECRET = b"s" * 32

@@ -14,18 +14,18 @@ from pydantic import ValidationError
 from artifacts.layout import Layout
 from artifacts.registry import Registry
 from gateway.audit import Audit
-from gateway.certificates import Certificate
 from gateway.door import Door, DoorSettings
-from gateway.listening import listen
+from gateway.front.certificates import Certificate
+from gateway.front.listening import listen
 from gateway.pulls.embedded import EmbeddedRegistry
 from gateway.pulls.settings import ArtifactsSection
 from gateway.pulls.upstream_pushes import UpstreamBackend
+from gateway.rpc.upstream import TemporalFrontend
 from gateway.telemetry.settings import TelemetrySection
-from gateway.upstream import TemporalFrontend
 from tests.gateway.authority import Authority
 from tests.gateway.gateway_parts import SECRET, Credentials, Standings, install
-from tests.gateway.otlp_site import PROTOBUF, logs
-from tests.gateway.pull_site import SHOP, PullSite, Word, make_release
+from tests.gateway.pulls.pull_site import SHOP, PullSite, Word, make_release
+from tests.gateway.telemetry.otlp_site import PROTOBUF, logs
 
 
 @asynccontextmanager

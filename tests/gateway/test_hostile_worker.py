@@ -16,9 +16,9 @@ from temporalio.api.workflowservice.v1 import (
     RecordWorkerHeartbeatRequest,
 )
 
-from gateway import proxy
-from gateway.calls import COMMANDS_PREFIX, WORKFLOW_SERVICE
 from gateway.limits import Limits
+from gateway.rpc import proxy
+from gateway.rpc.policy import COMMANDS_PREFIX, WORKFLOW_SERVICE
 from tests.gateway.authority import Authority
 from tests.gateway.gateway_parts import Gateway
 from tests.gateway.played_temporal import playing

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from apps.showing import shown
+from apps.display_text import shown
 from gateway.audit import OTHER_RPC, Audit
 from gateway.identity import Identity
 from gateway.limits import Allowances, Buckets, Limits, TooMuch

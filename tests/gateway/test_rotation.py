@@ -7,25 +7,17 @@ from pathlib import Path
 import pytest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 
-from gateway.access import AccessOfOrgs
-from gateway.credentials import CredentialKey, GatewayCredentials
 from gateway.door import Door, DoorSettings
-from gateway.enrolment import Enrolment
+from gateway.enrolment.access import AccessOfOrgs
+from gateway.enrolment.credentials import CredentialKey, GatewayCredentials
+from gateway.enrolment.routes import Enrolment
 from gateway.identity import Identity
-from gateway.upstream import TemporalFrontend
-from tests.gateway.enrolment_site import (
-    ORG,
-    Shared,
-    controlled,
-    enrolee,
-    soon,
-    temporal,
-    watching,
-)
+from gateway.rpc.upstream import TemporalFrontend
+from tests.gateway.enrolment_site import ORG, Shared, controlled, enrolee, soon, temporal, watching
 from wire.connection import TemporalAddress, connect_once
-from wire.credential import ByToken, Credentials, Enrolling
-from wire.gateway_address import GatewayAddress
-from wire.worker_identity import WorkerIdentity
+from wire.enrolment.credential import ByToken, Credentials, Enrolling
+from wire.enrolment.worker_identity import WorkerIdentity
+from wire.network.gateway_address import GatewayAddress
 
 pytestmark = pytest.mark.process
 

@@ -36,7 +36,7 @@ from temporalio.worker import PollerBehaviorSimpleMaximum, UnsandboxedWorkflowRu
 
 from activities.heartbeats import cancelled_by_person
 from gateway.identity import Standing
-from gateway.task_tokens import TaskTokens
+from gateway.rpc.task_tokens import TaskTokens
 from tests.gateway.gateway_parts import Address, Site, build, install
 
 pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="session")]

@@ -13,7 +13,7 @@ from contracts.errors import BadInput
 from contracts.stacks import RenderStack, StorePlace
 from stacks import systemd
 from stacks.enrolment import Enrolment
-from wire.gateway_address import GatewayAddress
+from wire.network.gateway_address import GatewayAddress
 
 ADDRESSES = WorkerAddresses("gateway.example.com:7233", "https://gateway.example.com/v2")
 

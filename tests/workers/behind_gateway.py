@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.credentials import CredentialKey
+from gateway.enrolment.credentials import CredentialKey
 from tests.gateway.enrolment_site import ORG, soon
 from tests.tls_certificates import make_certificate
 

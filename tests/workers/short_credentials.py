@@ -4,22 +4,22 @@ python -m tests.workers.short_credentials SECONDS gateway.toml
 """
 
 # First: gRPC reads environment variables as it is imported, which this one's import sets.
-from workers import admission  # isort: split
+from workers import gateway_main  # isort: split
 
 import sys
 from datetime import timedelta
 from functools import partial
 
-from gateway import credentials
+from gateway.enrolment import credentials
 
 
 def main() -> None:
     """Serve as the gateway does."""
     lifetime = timedelta(seconds=float(sys.argv.pop(1)))
     short = partial(credentials.GatewayCredentials, lifetime=lifetime)
-    vars(admission)["GatewayCredentials"] = short
+    vars(gateway_main)["GatewayCredentials"] = short
     credentials._LEEWAY_SECONDS = 0
-    admission.main()
+    gateway_main.main()
 
 
 if __name__ == "__main__":

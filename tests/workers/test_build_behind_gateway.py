@@ -22,21 +22,21 @@ from artifacts.registry import Registry
 from artifacts.sources import push_source
 from contracts.builds import CHECK, BuildInput, BuildResult, CheckSource, app_repository
 from contracts.names import BUILD_QUEUE, CONTROL_QUEUE, SEARCH_ATTRIBUTES
-from gateway.registry import registry_app
+from gateway.registry.app import registry_app
 from stacks.enrolment import TOKEN_FILE, BuildEnrolment
 from tests.artifacts.serving import served
 from tests.gateway.enrolment_site import ORG, Org, controlled, enrolee, soon, temporal
 from wire.connection import TemporalAddress, connect_once
-from wire.credential import ByToken, Credentials, Enrolling
-from wire.encryption import SUBJECT, Encryption
-from wire.gateway_address import GatewayAddress
-from wire.httpx_parts import Bearer
-from wire.key_ring import KeyRing
-from wire.key_settings import handed_keys
-from wire.keys import MasterKeys, WorkerKeys
-from wire.subjects import ACCESS
-from wire.unreadable import is_unreadable
-from wire.worker_identity import WorkerIdentity
+from wire.encryption.codec import SUBJECT, Encryption
+from wire.encryption.key_ring import KeyRing
+from wire.encryption.key_settings import handed_keys
+from wire.encryption.keys import MasterKeys, WorkerKeys
+from wire.encryption.subjects import ACCESS
+from wire.encryption.unreadable import is_unreadable
+from wire.enrolment.credential import ByToken, Credentials, Enrolling
+from wire.enrolment.worker_identity import WorkerIdentity
+from wire.network.gateway_address import GatewayAddress
+from wire.network.httpx_parts import Bearer
 
 pytestmark = pytest.mark.process
 
@@ -134,7 +134,7 @@ async def test_a_build_worker_s_life_behind_the_gateway(
     file = enrolment(tmp_path / "builder", unused_tcp_port, tmp_path / "ca.pem", org)
     data = tmp_path / "data"
     argv = ("workers.build", str(file), "--data", str(data))
-    with running(tmp_path / "gateway.log", "workers.admission", str(settings)) as gateway:
+    with running(tmp_path / "gateway.log", "workers.gateway_main", str(settings)) as gateway:
         await gateway.says("Serving at")
         with running(tmp_path / "build.log", *argv) as worker:
             await worker.says("This worker is enrolled as build of dev")

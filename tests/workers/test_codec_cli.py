@@ -15,8 +15,8 @@ from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 
 from wire.connection import TemporalAddress, connect_once
-from wire.key_ring import KeyRing
-from wire.keys import MasterKeys
+from wire.encryption.key_ring import KeyRing
+from wire.encryption.keys import MasterKeys
 from workers.readiness import READY_LINE, READY_VARIABLE
 
 pytestmark = pytest.mark.process

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from client.stuck import stuck_if_asked
 from contracts.installs import DescribeInput
-from exclave.stuck import stuck_if_asked
 from tests.workflows.encrypted_plane import MASTER, EncryptedPlane, encrypted_server
 from tests.workflows.workflow_site import WORKER, Handle, Site, until
 

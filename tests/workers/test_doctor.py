@@ -25,8 +25,8 @@ from tests.http_proxy import ConnectProxy, both_ways, connect_proxy, listening
 from tests.s3_server import S3Server
 from tests.small_disk import fill, small_disk
 from tests.tls_certificates import NAME, make_certificate
-from wire.enrolment_token import TokenId
-from wire.trust import VARIABLES
+from wire.enrolment.token import TokenId
+from wire.network.trust import VARIABLES
 from workers.doctor import Finding, examine
 
 PASSWORD = "s@fe:1"

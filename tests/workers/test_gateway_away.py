@@ -23,9 +23,9 @@ from tests.gateway.enrolment_site import ORG, Org, controlled, enrolee, soon, te
 from tests.workers.test_process import living
 from tests.workers.test_worker_behind_gateway import describe, stack
 from wire.connection import TemporalAddress
-from wire.credential import ByToken, Credentials, Enrolling
-from wire.gateway_address import GatewayAddress
-from wire.worker_identity import WorkerIdentity
+from wire.enrolment.credential import ByToken, Credentials, Enrolling
+from wire.enrolment.worker_identity import WorkerIdentity
+from wire.network.gateway_address import GatewayAddress
 
 pytestmark = [pytest.mark.process, pytest.mark.long]
 

@@ -21,9 +21,9 @@ from activities.access.activities import no_payload_keys
 from contracts.names import install_queue
 from tests.gateway.enrolment_site import ORG, Org, controlled, enrolee, soon, temporal
 from wire.connection import TemporalAddress, connect
-from wire.credential import ByToken, Credentials, Enrolling
-from wire.gateway_address import GatewayAddress
-from wire.worker_identity import WorkerIdentity
+from wire.enrolment.credential import ByToken, Credentials, Enrolling
+from wire.enrolment.worker_identity import WorkerIdentity
+from wire.network.gateway_address import GatewayAddress
 
 pytestmark = pytest.mark.process
 
@@ -179,7 +179,9 @@ async def test_an_answer_on_its_way_arrives_while_the_worker_goes_elsewhere(
         text = one.read_text().replace(str(ports[0]), str(ports[1]))
         other.write_text(text.replace(relay, org.address))
         leaving, staying = (
-            stack.enter_context(running(path.with_suffix(".log"), "workers.admission", str(path)))
+            stack.enter_context(
+                running(path.with_suffix(".log"), "workers.gateway_main", str(path))
+            )
             for path in (one, other)
         )
         await asyncio.gather(leaving.says("Serving at"), staying.says("Serving at"))

@@ -16,7 +16,7 @@ from contracts.logs import ReadLog
 from stacks.enrolment import Enrolment
 from workers.engines import Engines
 from workers.install import open_workplace
-from workers.late import activities_of_runs
+from workers.lazy_activities import activities_of_runs
 
 
 @pytest.fixture

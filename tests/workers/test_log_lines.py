@@ -4,7 +4,7 @@ import io
 import logging
 
 from activities.customer import guard
-from activities.customer.chain import TELLS_HEAD, Head
+from activities.customer.audit_chain import TELLS_HEAD, Head
 from contracts.errors import EngineFailed
 from workers.log_lines import GUARD, WholeLines, WordlessExceptions
 

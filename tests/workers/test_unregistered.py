@@ -10,12 +10,12 @@ import pytest
 from temporalio.client import ActivityFailureError, Client
 from temporalio.exceptions import ApplicationError
 
-from activities.customer.chain import TELLS_HEAD, Head
+from activities.customer.audit_chain import TELLS_HEAD, Head
+from activities.customer.audit_log import FOLDER, WorkerJournal
 from activities.customer.rules import rules_of
-from activities.customer.worker_journal import FOLDER, WorkerJournal
 from artifacts.registry import Registry
+from client.refusals import UNKNOWN_ACTIVITY
 from contracts.names import install_queue
-from exclave.refusals import UNKNOWN_ACTIVITY
 from stacks.enrolment import Enrolment
 from tests.workflows.workflow_plane import temporal
 from workers.install import make, open_workplace

@@ -20,13 +20,13 @@ OF_OTHERS = {
 }
 
 OF_ENGINES = {
-    *("workers.engines", "apps.templates", "apps.unsupported", "activities.action.script"),
+    *("workers.engines", "apps.templates", "apps.checks.unsupported", "activities.action.script"),
     # Releases; to ask its gateway for a credential, a worker needs none of this.
     *("activities.releases.reader", "artifacts.registry", "httpx", "apps.config"),
 }
 """What a worker imports when it first has something to do."""
 
-OF_TRACES = {"workers.traces", "workers.span_exporter", "opentelemetry", "opentelemetry.sdk"}
+OF_TRACES = {"workers.span_traces", "workers.span_exporter", "opentelemetry", "opentelemetry.sdk"}
 """The same, behind a gateway."""
 
 
@@ -54,7 +54,7 @@ def packages(modules: set[str]) -> set[str]:
 
 @pytest.mark.long
 def test_an_install_worker_imports_nothing_that_only_others_use() -> None:
-    idle, busy = loaded_by("workers.exclave_worker", "workers.engines", "workers.traces")[::2]
+    idle, busy = loaded_by("workers.exclave_worker", "workers.engines", "workers.span_traces")[::2]
     assert not idle & (OF_ENGINES | OF_TRACES)
     assert busy >= OF_ENGINES | OF_TRACES
     assert not packages(busy) & OF_OTHERS
@@ -67,6 +67,6 @@ def test_an_install_worker_imports_nothing_that_only_others_use() -> None:
 def test_a_supervisor_imports_the_standard_library_alone() -> None:
     # One starts for each run of a tool, and lives as long.
     bare, loaded = loaded_by("sys", "activities.operations.supervisor")
-    assert {name for name in loaded if name.startswith("apps.")} == {"apps.showing"}
+    assert {name for name in loaded if name.startswith("apps.")} == {"apps.display_text"}
     ours = packages(loaded) - {"activities", "apps", "store"}
     assert ours <= sys.stdlib_module_names | packages(bare)

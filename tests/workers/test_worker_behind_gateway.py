@@ -26,8 +26,8 @@ from contracts.names import install_queue
 from stacks.enrolment import TOKEN_FILE, Enrolment
 from store import pausing
 from tests.gateway.enrolment_site import ORG, Org, controlled, temporal
-from wire.worker_identity import WorkerIdentity
-from workers.traces import trace_of
+from wire.enrolment.worker_identity import WorkerIdentity
+from workers.span_traces import trace_of
 
 pytestmark = pytest.mark.process
 
@@ -114,13 +114,13 @@ async def test_a_worker_s_life_behind_the_gateway(
     enrolment = stack(tmp_path / "stack", f"127.0.0.1:{unused_tcp_port}", tmp_path / "ca.pem", org)
     token = (enrolment.parent / TOKEN_FILE).read_text().strip()
     argv = ("workers.exclave_worker", str(enrolment), "--data", str(data))
-    with running(tmp_path / "gateway.log", "workers.admission", str(settings)) as gateway:
+    with running(tmp_path / "gateway.log", "workers.gateway_main", str(settings)) as gateway:
         await gateway.says("Serving at")
         with running(tmp_path / "worker.log", *argv) as worker:
             await worker.says("This worker is enrolled as install/acme")
             await worker.says("Working on the queue install.acme")
             assert (await describe(org)).protocol
-            # It works without what the SDK would take in by itself (workers/left_out.py).
+            # It works without what the SDK would take in by itself (workers/unused_imports.py).
             assert not maps(worker, "/grpc/")
             assert maps(gateway, "/grpc/")
 

@@ -43,7 +43,7 @@ async def test_it_enrols_and_works(
     file.write_text(Enrolment.read(file).model_copy(update=named).render())
     argv = ("workers.exclave_worker", str(file), "--data", str(tmp_path / "data"))
     knows = {f"{NAME}:443": ("127.0.0.1", unused_tcp_port)}
-    with running(tmp_path / "gateway.log", "workers.admission", str(settings)) as gateway:
+    with running(tmp_path / "gateway.log", "workers.gateway_main", str(settings)) as gateway:
         await gateway.says("Serving at")
         async with connect_proxy(ConnectProxy(knows, "exclave:pass-word")) as proxy:
             monkeypatch.setenv("HTTPS_PROXY", proxy.url)

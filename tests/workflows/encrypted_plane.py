@@ -14,9 +14,9 @@ from tests.workflows.hand_worker import HandWorker
 from tests.workflows.workflow_plane import controlling, temporal
 from tests.workflows.workflow_site import FakeControl
 from wire.conversion import encrypting
-from wire.key_ring import KeyRing
-from wire.keys import Keys, MasterKeys
-from wire.subjects import BUILD
+from wire.encryption.key_ring import KeyRing
+from wire.encryption.keys import Keys, MasterKeys
+from wire.encryption.subjects import BUILD
 
 MASTER = MasterKeys.new()
 

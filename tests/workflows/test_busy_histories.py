@@ -18,14 +18,14 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
 from activities.access.authority import EnrolmentAuthority
+from client.updates import was_put_back
 from contracts.deploys import Approval
 from contracts.releases import DeclaredInput
-from exclave.updates import was_put_back
 from tests.gateway.enrolment_site import Clock, Org, soon
 from tests.workflow_histories import replay_all
 from tests.workflows.workflow_plane import ENROLMENT_KEY, controlling, temporal
 from tests.workflows.workflow_site import RELEASE, FakeControl, Handle, Site, asked, ended
-from wire.worker_identity import WorkerIdentity
+from wire.enrolment.worker_identity import WorkerIdentity
 
 CLIENTS = 3
 """Of each entity."""

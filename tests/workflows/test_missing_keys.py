@@ -15,10 +15,10 @@ from tests.workflows.encrypted_plane import MASTER, _with
 from tests.workflows.hand_worker import HandWorker
 from tests.workflows.workflow_plane import controlling, temporal
 from tests.workflows.workflow_site import WORKER, FakeControl, Handle, Site, failure
-from wire.encryption import Encryption
-from wire.key_ring import KeyRing
-from wire.keys import MasterKeys
-from wire.patience import PATIENCE_SECONDS, Patience
+from wire.encryption.codec import Encryption
+from wire.encryption.key_patience import PATIENCE_SECONDS, Patience
+from wire.encryption.key_ring import KeyRing
+from wire.encryption.keys import MasterKeys
 
 _ADDED = MASTER.with_new_key()
 (_NEW,) = _ADDED.keys.keys() - MASTER.keys.keys()

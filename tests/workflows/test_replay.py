@@ -2,7 +2,7 @@
 
 A change that fails here would break every run of that kind that is open while it is rolled out: put
 it behind `workflow.patched`. New histories are recorded by
-`pytest tests/e2e/test_every_history.py tests/gateway/test_access_watch.py
+`pytest tests/e2e/test_every_history.py tests/gateway/enrolment/test_access_watch.py
 tests/workflows/test_cancelled_runs.py tests/workflows/test_deploy_approvals.py --record-histories`;
 those of code that is no more are kept.
 """

@@ -25,8 +25,8 @@ from contracts.names import install_queue
 from contracts.readmes import Readme
 from tests.workflows.encrypted_plane import EncryptedPlane, encrypted_plane
 from tests.workflows.workflow_site import PATIENCE_SECONDS, Handle, ended
-from wire.server_words import NOT_STARTED
-from wire.unreadable import ENCRYPTED
+from wire.encryption.server_payloads import NOT_STARTED
+from wire.encryption.unreadable import ENCRYPTED
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from apps.showing import shown_lines
+from apps.display_text import shown_lines
 from contracts.deploys import ComponentOutcome, Decision, Grant
 from contracts.messages import Turn
 from workflows.approvals import Approvals

@@ -13,8 +13,8 @@ from temporalio.worker import Worker
 
 from activities.access.activities import AccessActivities
 from activities.access.authority import EnrolmentAuthority, EnrolmentKey
-from activities.boundary import Boundary
 from activities.installs.runs import InstallRuns
+from activities.interceptor import Boundary
 from activities.proofs import KeyProofs
 from contracts.names import CONTROL_QUEUE, SEARCH_ATTRIBUTES
 from stacks.enrolment import BuildEnrolment

@@ -21,6 +21,7 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
+from client.updates import sent_until_taken
 from contracts import (
     actions,
     deploys,
@@ -59,7 +60,6 @@ from contracts.provisions import DeprovisionFinishInput, DeprovisionScopeInput
 from contracts.releases import DeclaredInput, ReadRelease, ReleaseGraph
 from contracts.schedules import SchedulesSet, SetSchedules, schedule_id
 from contracts.stacks import RenderStack, Stack
-from exclave.updates import sent_until_taken
 
 T = TypeVar("T")
 Handle = WorkflowHandle[Any, Any]

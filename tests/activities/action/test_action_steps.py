@@ -10,11 +10,11 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.action.activities import ActionActivities
 from activities.action.script import STEP
-from activities.logs import LogActivities
-from activities.masking import MASK
+from activities.logs.activities import LogActivities
 from activities.operations.opening import Operations
 from activities.operations.operation import LeaseTerms, Operation, ToolEnd, ToolRun
 from activities.releases.reader import ReleaseReader
+from activities.secrets.masking import MASK
 from activities.terraform.outputs import LARGEST_SENT_BYTES
 from activities.workplace import Workplace
 from apps.config import AppConfig

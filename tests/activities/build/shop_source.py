@@ -12,7 +12,7 @@ from artifacts.layout import Layout
 from artifacts.registry import Registry
 from artifacts.sources import push_source
 from contracts.builds import AssembledRelease, AssembleRelease, CheckSource, PackComponent
-from gateway.registry import registry_app
+from gateway.registry.app import registry_app
 from tests.artifacts.serving import served
 
 SHOP = {

@@ -15,12 +15,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.build.release import BuildActivities
 from apps.parts import SANDBOX
-from apps.release import (
-    MODULE_ARTIFACT_TYPE,
-    MODULE_MEDIA_TYPE,
-    SOURCE_ARTIFACT_TYPE,
-    ReleaseIndex,
-)
+from apps.release import MODULE_ARTIFACT_TYPE, MODULE_MEDIA_TYPE, SOURCE_ARTIFACT_TYPE, ReleaseIndex
 from artifacts.layout import Layout
 from artifacts.manifests import parse_manifest, parse_object
 from artifacts.packages import push_package
@@ -30,7 +25,7 @@ from contracts import builds
 from contracts.builds import AssembleRelease, CheckSource, PackComponent
 from contracts.errors import BadConfig, BadInput, NotThere, PolicyDenied, Unreachable
 from contracts.releases import GRAPH_LIMIT_BYTES
-from gateway.registry import registry_app
+from gateway.registry.app import registry_app
 from tests.activities.build.shop_source import SANDBOX_FILES, build, registry_of, write_shop
 from tests.artifacts.serving import served
 

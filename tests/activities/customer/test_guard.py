@@ -14,15 +14,15 @@ from typing import Any, cast
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from activities.boundary import Boundary
+from activities.customer import audit_events
 from activities.customer import gate as gate_module
-from activities.customer import telling
-from activities.customer.chain import Head
+from activities.customer.audit_chain import Head
+from activities.customer.audit_log import FOLDER, WorkerJournal, kept_head
 from activities.customer.gate import Gate
 from activities.customer.guard import CustomersGuard
 from activities.customer.kinds import CHANGING, ENDING, READING
 from activities.customer.rules import Rules
-from activities.customer.worker_journal import FOLDER, WorkerJournal, kept_head
+from activities.interceptor import Boundary
 from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
 from activities.terraform.plan_store import PlanFiles, PlanRecord, save_plan
@@ -386,9 +386,9 @@ async def test_a_worker_that_leaves_does_not_wait_on(site: Site) -> None:
 
 async def test_the_journal_says_what_was_told_run_and_came_of_it(site: Site) -> None:
     async def runs() -> None:
-        told = telling.now.get()
+        told = audit_events.now.get()
         assert told is not None
-        telling.identify(script=DIGEST)
+        audit_events.identify(script=DIGEST)
         await told.runs("step", [["/bin/sh", "-c", SECRET]])
 
     activity = actions.STEP.name

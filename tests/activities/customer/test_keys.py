@@ -12,9 +12,9 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from activities.action.activities import ActionActivities
+from activities.customer.audit_log import FOLDER, WorkerJournal
 from activities.customer.guard import CustomersGuard
 from activities.customer.rules import Rules
-from activities.customer.worker_journal import FOLDER, WorkerJournal
 from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
 from activities.workplace import Workplace

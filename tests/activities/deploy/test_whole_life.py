@@ -7,8 +7,8 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from activities.deploy.activities import DeployActivities
-from activities.masking import MASK
 from activities.releases.reader import ReleaseReader
+from activities.secrets.masking import MASK
 from apps.parts import SANDBOX
 from artifacts.layout import Layout
 from artifacts.registry import Registry

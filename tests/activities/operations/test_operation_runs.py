@@ -9,7 +9,7 @@ import pytest
 
 from activities.operations.operation import Command, ToolRun
 from activities.operations.starting import NEEDED
-from activities.tool_environment import defaults, passed_on
+from activities.tools.environment import defaults, passed_on
 from contracts.errors import ToolLost
 from tests.activities.operations.operation_site import KEY, SUBJECT, Site, until
 

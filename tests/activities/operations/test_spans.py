@@ -15,7 +15,7 @@ from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 import contracts
-from activities.boundary import Boundary
+from activities.interceptor import Boundary
 from activities.spans import NAMED, Span, Value
 from contracts.activities import Activity
 from contracts.deploys import ApplyInput

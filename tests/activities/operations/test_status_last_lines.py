@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from activities.masking import MASK, Mask
 from activities.operations.spec import OUTPUT_FILE
 from activities.operations.status import ToolEnd
+from activities.secrets.masking import MASK, Mask
 
 SECRET = "0123456789abcdef" * 8
 

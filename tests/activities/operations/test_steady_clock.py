@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.operations.keeping import keep_lease
+from activities.operations.lease_keeper import keep_lease
 from activities.operations.locks import hold
 from activities.operations.spec import LeaseTerms, Spec
 from activities.operations.status import end_of

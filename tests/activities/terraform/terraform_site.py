@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from temporalio.testing import ActivityEnvironment
 
-from activities.logs import LogActivities
+from activities.logs.activities import LogActivities
 from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
 from activities.releases.unpacked import Unpacked

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from activities.masking import MASK, Mask
+from activities.secrets.masking import MASK, Mask
 from activities.terraform.changes import read_changes
 from activities.terraform.secrets import KnownSecrets
 from activities.terraform.state_file import StateFile, state_key

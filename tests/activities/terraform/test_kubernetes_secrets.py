@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from activities.masking import MASK, Mask
+from activities.secrets.masking import MASK, Mask
 from activities.terraform.changes import read_changes
 from activities.terraform.kubernetes_secrets import of_kubernetes
 from activities.terraform.view import render_view

@@ -4,13 +4,8 @@ import json
 
 import pytest
 
-from activities.masking import MASK, Mask
-from activities.terraform.outputs import (
-    LARGEST_SENT_BYTES,
-    as_sent,
-    read_outputs,
-    sent_bytes,
-)
+from activities.secrets.masking import MASK, Mask
+from activities.terraform.outputs import LARGEST_SENT_BYTES, as_sent, read_outputs, sent_bytes
 from contracts.errors import EngineFailed
 from store.install_state import Output
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.masking import MASK
+from activities.secrets.masking import MASK
 from activities.terraform import backend
 from activities.terraform.locking import StateLocks
 from activities.terraform.state_file import state_key

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.masking import MASK
+from activities.secrets.masking import MASK
 from contracts.errors import BadConfig, EngineFailed, StalePlan
 from tests.activities.terraform.terraform_site import Module, TerraformSite
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from activities.masking import MASK, Mask
+from activities.secrets.masking import MASK, Mask
 from activities.terraform import view
 from activities.terraform.changes import Changes
 from activities.terraform.view import PAGE_BYTES, pages, render_view
-from apps.showing import shown_lines
+from apps.display_text import shown_lines
 from tests.activities.terraform.terraform_plans import NAMES, SECRET, change, changes, objects
 
 NOTHING = Mask.of([])

@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from activities.masking import MASK
 from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
 from activities.releases.unpacked import Unpacked
+from activities.secrets.masking import MASK
 from activities.terraform import commands
 from activities.terraform.state_file import state_key
 from activities.terraform.tool import TerraformTool

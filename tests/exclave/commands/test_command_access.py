@@ -13,8 +13,8 @@ from stacks.enrolment import BuildEnrolment
 from tests.exclave.commands.typing_person import Person
 from tests.workflows.workflow_plane import BUILD_ENROLMENT, ENROLMENT_KEY
 from tests.workflows.workflow_site import FakeControl, Site
-from wire.enrolment_token import EnrolmentToken, TokenId
-from wire.worker_identity import WorkerIdentity
+from wire.enrolment.token import EnrolmentToken, TokenId
+from wire.enrolment.worker_identity import WorkerIdentity
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -8,15 +8,7 @@ import pytest
 from contracts.deploys import PlanView, ViewInput
 from contracts.messages import Nothing
 from tests.exclave.commands.typing_person import Person
-from tests.workflows.workflow_site import (
-    Site,
-    asked,
-    decision,
-    digest,
-    failure,
-    outcomes,
-    until,
-)
+from tests.workflows.workflow_site import Site, asked, decision, digest, failure, outcomes, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from exclave.commands.keys import keys
-from wire.keys import MasterKeys, WorkerKeys
-from wire.subjects import ACCESS
+from wire.encryption.keys import MasterKeys, WorkerKeys
+from wire.encryption.subjects import ACCESS
 
 
 def said(*words: object, status: int = 0) -> str:

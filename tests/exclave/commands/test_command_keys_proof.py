@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from exclave.key_proof import KeyProof
+from client.key_proof import KeyProof
 from tests.exclave.commands.typing_person import Person
 from tests.workflows.encrypted_plane import MASTER, EncryptedPlane, encrypted_plane
 from wire.connection import TemporalAddress
-from wire.keys import MasterKeys
+from wire.encryption.keys import MasterKeys
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -106,5 +106,5 @@ async def test_it_is_asked_once(guarded: EncryptedPlane, monkeypatch: pytest.Mon
     proof = KeyProof(where, guarded.client)
     await proof.once()
     # Nobody answers any more, and nobody is asked.
-    monkeypatch.setattr("exclave.key_proof.answer_of", None)
+    monkeypatch.setattr("client.key_proof.answer_of", None)
     await proof.once()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from exclave.stuck import stuck_if_asked
+from client.stuck import stuck_if_asked
 from tests.exclave.commands.typing_person import Person
 from tests.workflows.encrypted_plane import MASTER, EncryptedPlane, encrypted_plane
 from tests.workflows.workflow_site import Handle, Site, until

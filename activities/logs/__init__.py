@@ -1,0 +1,1 @@
+"""What the tools of an operation printed, for people to read, without secrets."""

@@ -1,0 +1,125 @@
+"""`operation.log`: what the tools of an operation printed, a page at a time, without secrets.
+
+Hidden is what is known to be secret by now, and what was when the tools ran. What Terraform makes
+in an apply that still runs is known once its state or its plan tells.
+"""
+
+import asyncio
+
+from temporalio import activity
+
+from activities.heartbeats import heartbeating
+from activities.logs.printed import Piece, Printed
+from activities.operations.spec import OUTPUT_FILE
+from activities.secrets.kept import kept_secrets
+from activities.secrets.masking import Mask
+from activities.terraform.backend import backend_secrets
+from activities.terraform.changes import read_changes
+from activities.terraform.secrets import KnownSecrets
+from activities.terraform.state_file import StateFile
+from activities.workplace import Workplace
+from contracts import logs
+from contracts.errors import BadInput, NotThere
+from contracts.logs import LOG_PAGE_BYTES, LogPage, ReadLog
+from store.interface import check_key, is_key
+from store.journal import Entry, Journal
+
+LONGEST_WAIT_SECONDS = 30.0
+
+_LOOK_AGAIN_SECONDS = 0.2
+"""The output of a tool is a file: its growth is no event."""
+
+_LEAST_SLASHES = 2
+"""In an operation's key: run, part, and what is done with it."""
+
+
+class LogActivities:
+    """Runs on the install worker, which keeps what tools print."""
+
+    def __init__(self, workplace: Workplace) -> None:
+        self._workplace = workplace
+
+    @activity.defn(name=logs.READ_LOG.name)
+    async def read(self, input: ReadLog) -> LogPage:
+        """A page of what the operation's tools printed; waits for something new if asked to.
+
+        Raises:
+            NotThere: nothing was begun under the key, or it is forgotten.
+            BadInput: the key has a form that none has.
+        """
+        is_operation = is_key(input.key) and input.key.count("/") >= _LEAST_SLASHES
+        if not is_operation or input.position < 0:
+            raise BadInput(f"{input.key!r} at {input.position} is no place in an operation's log.")
+        time = asyncio.get_running_loop().time
+        until = time() + min(input.wait_seconds, LONGEST_WAIT_SECONDS)
+        seen = -1
+        async with heartbeating():
+            while True:
+                printed, has_ended = await asyncio.to_thread(self._printed, input.key)
+                if has_ended or printed.size != seen:
+                    page = await asyncio.to_thread(self._page, input, printed, has_ended)
+                    seen = printed.size
+                if page.text or page.ended or time() >= until:
+                    return page
+                await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+
+    def _printed(self, key: str) -> tuple[Printed, bool]:
+        """What there is, and whether the operation had ended before that was looked at."""
+        entry = Journal(self._workplace.store).entry(check_key(key))
+        if entry is None:
+            raise NotThere(f"Nothing was begun under {key}, or it is forgotten by now.")
+        return Printed(self._pieces(key, entry)), entry.outcome is not None
+
+    def _page(self, input: ReadLog, printed: Printed, has_ended: bool) -> LogPage:
+        start = input.position
+        nothing = LogPage(text="", position=start, ended=has_ended and start >= printed.size)
+        end = printed.size if has_ended else printed.whole_lines(LOG_PAGE_BYTES)
+        if end <= start:
+            return nothing
+        mask = self._mask(input.key)
+        gap = printed.gap_at(start, mask)
+        if gap is not None:
+            is_last = has_ended and gap.end >= printed.size
+            known = gap.is_over or has_ended
+            return LogPage(text=gap.words, position=gap.end, ended=is_last) if known else nothing
+        if not has_ended:
+            end = printed.settled(end, mask)
+        end = min(end, printed.gap_after(start, mask))
+        if end <= start:
+            return nothing
+        end = printed.page_end(start, end, LOG_PAGE_BYTES)
+        text = printed.masked(start, end, mask)
+        later = printed.again()
+        if later.gap_at(start, mask) or later.gap_after(start, mask) < end:
+            # It was left out while it was read, and what was read of it may be half of a secret.
+            return self._page(input, later, has_ended)
+        return LogPage(text=text, position=end, ended=has_ended and end >= printed.size)
+
+    def _pieces(self, key: str, entry: Entry) -> list[Piece]:
+        """A heading for each run, and its output where it is on this machine."""
+        found: list[Piece] = []
+        for run in entry.runs:
+            folder = self._workplace.data / "runs" / key / f"{run.number}-{run.label}"
+            heading = f"-- {run.label} (run {run.number})"
+            if run.machine != self._workplace.operations.machine.id:
+                found.append(Piece(f"{heading}: on another machine, which keeps what it said"))
+            elif not folder.is_dir():
+                found.append(Piece(f"{heading}: what it said is no longer kept"))
+            else:
+                found.append(Piece(heading, folder / OUTPUT_FILE))
+        return found
+
+    def _mask(self, key: str) -> Mask:
+        """Everything that is known to be secret of the part that the operation worked on."""
+        store, (run, part) = self._workplace.store, key.split("/")[:2]
+        known = [
+            *kept_secrets(self._workplace.data / "runs" / key),
+            *self._workplace.state.secrets_of_any_release(),
+            *backend_secrets(store),
+        ]
+        secrets = KnownSecrets(Mask.of(known), StateFile(store, part))
+        for plan in store.list(f"plans/{run}/{part}/"):
+            found = store.get(plan) if plan.endswith("/changes.json") else None
+            if found is not None:
+                secrets.learn_plan(read_changes(found.data))
+        return secrets.mask()

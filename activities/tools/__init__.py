@@ -1,0 +1,1 @@
+"""The tools that engines run: where they are, and the environment that they are given."""

@@ -1,0 +1,37 @@
+"""What a rule says of a model."""
+
+from dataclasses import dataclass
+
+from apps.keys import joined
+from apps.reading.problems import Severity
+
+
+@dataclass(frozen=True)
+class Told:
+    """One thing that is wrong with a model."""
+
+    key: str
+    """Within the model's table; empty for all of it."""
+    message: str
+    severity: Severity = "error"
+    within: int | None = None
+    """The line within the key's string."""
+
+    def beneath(self, at: str) -> "Told":
+        """The same, as seen from further up."""
+        return Told(joined(at, self.key), self.message, self.severity, self.within)
+
+
+def exactly_one(given: dict[str, bool], *, or_none: bool = False) -> str | None:
+    """Why the keys do not fit: one of them must be there, and no second one."""
+    there = [key for key, is_there in given.items() if is_there]
+    if len(there) == 1 or (or_none and not there):
+        return None
+    names = _listed([f"`{key}`" for key in given])
+    if not there:
+        return f"needs exactly one of {names}; none is set"
+    return f"needs exactly one of {names}; {_listed([f'`{key}`' for key in there])} are set"
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]

@@ -1,0 +1,131 @@
+"""What lies elsewhere: which of it a config names, and what a build brought of it.
+
+A config is read twice by a build. The first time nothing is fetched, as `exclave check` does, and
+`wanted` says what it names. The second time it is read with what was fetched, which is then checked
+as if it lay in the config's own folder.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from apps.config.actions import ActionStep
+from apps.config.base import Mark, Model
+from apps.config.shape import inner_tables, shape
+from apps.config.sources import Source, is_remote
+from apps.config.terraform import TerraformModule
+from apps.keys import below
+from apps.reading.addresses import repository_url, shown
+from apps.reading.entities import Entities
+
+_SHOWN_COMMIT: Final = 12
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A folder of a repository, as it is at one commit, or of the config itself."""
+
+    top: Path
+    """Where the repository, or what was fetched of it, lies on this machine while it is checked."""
+    directory: str
+    """The folder, from there; empty for the repository itself."""
+    repository: str = ""
+    """As messages call it: `owner/name@commit:`; empty for the config itself."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the folder lies."""
+        return self.top / self.directory
+
+    @property
+    def name(self) -> str:
+        """As messages call it: `owner/name@commit:directory`, or its directory in the config."""
+        return f"{self.repository}{self.directory}"
+
+    def file(self, path: str) -> str:
+        """What messages call one of its files."""
+        return f"{self.name}/{path}" if self.directory else f"{self.name}{path}"
+
+
+@dataclass(frozen=True)
+class RemoteText:
+    """The content of a file that lies elsewhere."""
+
+    text: str
+    name: str
+    """As messages call the file."""
+
+
+@dataclass(frozen=True)
+class NotFetched:
+    """Why something could not be fetched, where that is the config's fault."""
+
+    key: str
+    """Of the source: `repo`, `branch` or `directory`; empty for a reference."""
+    message: str
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """All that was fetched for a config, or could not be."""
+
+    trees: Mapping[Source, Tree | NotFetched] = field(default_factory=dict)
+    texts: Mapping[str, RemoteText | NotFetched] = field(default_factory=dict)
+    """By the reference, as it is written."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One thing that a build fetches."""
+
+    what: Source | str
+    """A folder of a repository, or the reference to a file."""
+    file: str
+    key: str
+    is_module: bool = False
+    """It is a Terraform module, which may reach out of its folder."""
+
+    @property
+    def note(self) -> str:
+        """What `exclave check` says of it."""
+        if isinstance(self.what, str):
+            return f"is fetched when a release is built, and kept in it: {shown(self.what)}"
+        return (
+            "is fetched when a release is built, and kept in it: "
+            f"{repository_url(self.what.repo)} at {self.what.branch}"
+        )
+
+
+def wanted(entities: Entities) -> list[Wanted]:
+    """All that a build must fetch, each time that it is named.
+
+    It may only be asked of a config without errors: all addresses can be used.
+    """
+    return [
+        Wanted(what, located.file, located.joined(key), is_module=is_module)
+        for located in entities.all()
+        for what, key, is_module in _named(located.model)
+    ]
+
+
+def commit_shown(commit: str) -> str:
+    """A commit as messages name it."""
+    return commit[:_SHOWN_COMMIT]
+
+
+def _named(model: Model, at: str = "") -> Iterator[tuple[Source | str, str, bool]]:
+    for name, slot in shape(type(model)).items():
+        value, place = getattr(model, name), below(at, name)
+        if Mark.REFERENCE in slot.marks and isinstance(value, str) and is_remote(value):
+            yield value.strip(), place, False
+        elif isinstance(value, Source):
+            # Those of other engines come with the engines.
+            if isinstance(model, _FETCHED) and not value.is_local:
+                yield value, below(place, "repo"), isinstance(model, TerraformModule)
+        elif slot.inner is not None:
+            for key, inner in inner_tables(value, slot, place):
+                yield from _named(inner, key)
+
+
+_FETCHED: Final = (TerraformModule, ActionStep)

@@ -1,0 +1,121 @@
+"""Collects what is wrong with a config, and finds the line of each problem at the end."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from apps.reading.positions import Positions
+from apps.reading.problems import Problem, Severity
+
+MAX_PROBLEMS = 1000
+
+
+class TooManyProblems(Exception):
+    """Nobody reads more; the search ends."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    problem: Problem
+    within: int | None
+    """The line within the key's string."""
+
+
+class Findings:
+    """The problems found so far."""
+
+    def __init__(self) -> None:
+        self._found: dict[_Found, None] = {}
+        self._sources: dict[tuple[str, str], str] = {}
+
+    # Each of the three raises TooManyProblems when there are MAX_PROBLEMS already.
+
+    def error(
+        self, file: str, key: str, message: str, line: int | None = None, within: int | None = None
+    ) -> None:
+        """Adds an error.
+
+        Args:
+            file: Relative to the config's folder.
+            key: The path of the key that is wrong.
+            message: What is wrong, and what would be right.
+            line: Of the file, where that is known.
+            within: The line within the key's string, counted from 1, where it is about that.
+        """
+        self._add(_Found(Problem(file, key, _on_a_line(message), "error", line), within))
+
+    def warning(self, file: str, key: str, message: str, within: int | None = None) -> None:
+        """Adds a warning."""
+        self._add(_Found(Problem(file, key, _on_a_line(message), "warning"), within))
+
+    def note(self, file: str, key: str, message: str) -> None:
+        """Adds a note."""
+        self._add(_Found(Problem(file, key, _on_a_line(message), "note"), None))
+
+    def brought_in(self, file: str, key: str, source: str) -> None:
+        """Lets problems within the string of a key be told of the file that it was read from."""
+        self._sources[file, key] = source
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether there is a problem that must be mended."""
+        return any(found.problem.severity == "error" for found in self._found)
+
+    def tells_of(self, file: str) -> bool:
+        """Whether there is a problem with the file."""
+        return any(found.problem.file == file for found in self._found)
+
+    def placed(self, text_of: Callable[[str], str | None]) -> list[Problem]:
+        """All problems with their lines, by file and line; the worst first.
+
+        `text_of` gives the text of a TOML file, or None if it has none.
+        """
+        positions: dict[str, Positions | None] = {}
+        return in_order([self._placed(found, positions, text_of) for found in self._found])
+
+    def _add(self, found: _Found) -> None:
+        if len(self._found) >= MAX_PROBLEMS:
+            raise TooManyProblems
+        self._found.setdefault(found)
+
+    def _placed(
+        self,
+        found: _Found,
+        positions: dict[str, Positions | None],
+        text_of: Callable[[str], str | None],
+    ) -> Problem:
+        problem = found.problem
+        if problem.line is not None:
+            return problem
+        source = self._sources.get((problem.file, problem.key))
+        if source is not None and found.within is not None:
+            message = f"{problem.message} (read by {problem.file}: {problem.key})"
+            return replace(problem, file=source, key="", message=message, line=found.within)
+        if not problem.key:
+            return replace(problem, line=None if text_of(problem.file) is None else 1)
+        if problem.file not in positions:
+            text = text_of(problem.file)
+            positions[problem.file] = None if text is None else Positions(text)
+        places = positions[problem.file]
+        if places is None:
+            return problem
+        if found.within is None:
+            return replace(problem, line=places.line(problem.key))
+        return replace(problem, line=places.line_within(problem.key, found.within))
+
+
+_CONTROLS = {
+    code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)
+}
+
+
+def _on_a_line(message: str) -> str:
+    """The message with what it quotes on one line: names hold whatever was written."""
+    return message.translate(_CONTROLS)
+
+
+def in_order(problems: list[Problem]) -> list[Problem]:
+    """Problems by file and line; the worst first."""
+    return sorted(problems, key=lambda one: (_ORDER[one.severity], one.file, one.line or 0))
+
+
+_ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}

@@ -1,0 +1,1 @@
+"""What the modules of a config declare: read, not run, to check the config against them."""

@@ -1,0 +1,142 @@
+"""How far a Terraform module reaches: what it names by `../`, and the folder that holds all of it.
+
+Published repositories keep modules side by side, and one calls another by `source = "../network"`
+or reads a file by `"${path.module}/../files/x.yaml"`. A release holds the lowest folder that has
+the module and all that it reaches, and Terraform works in the module's own folder within that.
+
+It is the text that is looked through, line by line: what is found too much makes a release larger,
+and nothing else.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from apps.reading.files import read_below, resolve
+
+_MAX_FILE_BYTES: Final = 1024 * 1024
+_SOURCE: Final = re.compile(r"""(?<![\w.-])"?source"?\s*[=:]\s*"(\.{1,2}/[^"$]*)\"""")
+_PATH: Final = re.compile(r"\$\{\s*path\.(module|root|cwd)\s*\}(/[^\"$%{}\n]*)")
+_BLOCK: Final = re.compile(
+    r"\s{0,2}(module|resource|data|variable|output|locals|provider|terraform)\b"
+)
+_COMMENT: Final = ("#", "//")
+
+
+@dataclass(frozen=True)
+class LeadsOut:
+    """A module that is called where there is none."""
+
+    file: str
+    """The file that calls it, from the top."""
+    line: int
+    source: str
+    is_outside: bool
+    """It would lie outside of the repository, or of the config; otherwise it is not there."""
+
+
+@dataclass(frozen=True)
+class _Line:
+    file: str
+    number: int
+    text: str
+    is_of_a_module: bool
+    """Of a block that calls a module."""
+
+
+@dataclass
+class Reach:
+    """What a module needs, by paths from the top of the repository, or of the config."""
+
+    directory: str
+    folders: set[str] = field(default_factory=set)
+    """The module, and every folder beside it that it reaches."""
+    leads_out: list[LeadsOut] = field(default_factory=list)
+
+    @property
+    def root(self) -> str:
+        """The lowest folder that holds all of it; empty for the top."""
+        return lowest(self.folders)
+
+
+def reach(top: Path, directory: str) -> Reach:
+    """How far the module in a folder below `top` reaches; reads nothing outside of `top`.
+
+    Args:
+        top: The repository, or as much of it as is there; or the config's folder.
+        directory: The module's folder, from there.
+    """
+    found = Reach(directory, {directory})
+    waiting = [directory]
+    while waiting:
+        module = waiting.pop()
+        for line in _lines(top, module):
+            for reference in _SOURCE.findall(line.text):
+                if line.is_of_a_module:
+                    waiting += _called(found, top, module, line, reference)
+                else:
+                    _add_path(found, top, directory, reference)
+            for anchor, reference in _PATH.findall(line.text):
+                _add_path(found, top, module if anchor == "module" else directory, reference)
+    return found
+
+
+def lowest(folders: Iterable[str]) -> str:
+    """The lowest folder that holds all of these, or is all of them."""
+    common = []
+    for names in zip(*(one.split("/") if one else [] for one in folders), strict=False):
+        if len(set(names)) > 1:
+            break
+        common.append(names[0])
+    return "/".join(common)
+
+
+def within(path: str, folder: str) -> bool:
+    """Whether a path is a folder, or lies below it; everything lies below the empty one."""
+    return not folder or path == folder or path.startswith(f"{folder}/")
+
+
+def _called(found: Reach, top: Path, module: str, line: _Line, reference: str) -> list[str]:
+    """Adds a module that is called; returns it where it is one to go on with."""
+    # `//` divides a package from a folder within it.
+    target = resolve(module, reference.replace("//", "/"))
+    is_there = target is not None and (top / target).is_dir()
+    if not is_there:
+        is_outside = target is None
+        found.leads_out.append(LeadsOut(line.file, line.number, reference, is_outside))
+    if target is None or target in found.folders:
+        return []
+    # One that is not there is perhaps not fetched yet.
+    found.folders.add(target)
+    return [target] if is_there else []
+
+
+def _add_path(found: Reach, top: Path, base: str, reference: str) -> None:
+    target = resolve(base, reference.lstrip("/")) if ".." in reference.split("/") else None
+    # What leads out of everything was read by nobody who used the module from its repository.
+    if target is not None:
+        found.folders.add(target if (top / target).is_dir() else posixpath.dirname(target))
+
+
+def _lines(top: Path, module: str) -> Iterator[_Line]:
+    """The lines of a module's own files, without comments."""
+    for path in sorted((top / module).iterdir()):
+        if not path.name.endswith((".tf", ".tf.json")) or path.is_symlink() or not path.is_file():
+            continue
+        name, block = f"{module}/{path.name}" if module else path.name, ""
+        for number, text in enumerate(_text(top, name).split("\n"), 1):
+            header = _BLOCK.match(text)
+            block = header[1] if header else block
+            if not text.lstrip().startswith(_COMMENT):
+                yield _Line(name, number, text, is_of_a_module=block == "module")
+
+
+def _text(top: Path, name: str) -> str:
+    try:
+        return read_below(top, name, _MAX_FILE_BYTES).decode("utf-8", "replace")
+    except OSError:
+        # Whoever reads it as a module, or packs it, tells that.
+        return ""

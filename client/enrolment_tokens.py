@@ -1,0 +1,69 @@
+"""A fresh one-time token for a worker, as the control side mints it: sealed to this command."""
+
+import os
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from client.control_plane import Plane
+from client.errors import Refused
+from contracts.access import MINT_TOKEN, MintedToken, MintToken
+from contracts.names import CONTROL_QUEUE
+from stacks.enrolment import TOKEN_FILE
+from stacks.systemd import ENROLMENT
+from wire.enrolment.sealing import CannotUnseal, encoded, unseal
+from wire.enrolment.token import sealed_about
+
+
+async def fresh_token(plane: Plane, subject: str, hours: float = 24.0) -> tuple[str, MintedToken]:
+    """A token that was never used, and what may be shown of it.
+
+    Raises:
+        Refused: the control plane mints none.
+        Away: no control worker answers.
+    """
+    key = X25519PrivateKey.generate()
+    asked = MintToken(
+        subject=subject,
+        seal_to=encoded(key.public_key().public_bytes_raw()),
+        lifetime_seconds=round(hours * 3600),
+    )
+    minted = await plane.do(MINT_TOKEN, asked, queue=CONTROL_QUEUE, whose="The control worker")
+    try:
+        token = unseal(minted.sealed, key, sealed_about("token", subject)).decode("ascii")
+    except (CannotUnseal, UnicodeDecodeError) as error:
+        raise Refused("The control worker's answer is not for this command.") from error
+    return token, minted
+
+
+def write_token(path: Path, token: str) -> None:
+    """Put a token where an older one may be; only its owner can read it.
+
+    Raises:
+        Refused: it cannot be written.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        part.unlink(missing_ok=True)
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(token + "\n")
+        part.replace(path)
+    except OSError as error:
+        raise Refused(f"The token cannot be written: {error.filename}: {error.strerror}") from error
+
+
+def write_build_worker(folder: Path, enrolment: str, token: str) -> None:
+    """Write what a build worker is started with.
+
+    Raises:
+        Refused: it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (folder / ENROLMENT).write_text(enrolment, encoding="ascii")
+    except OSError as error:
+        raise Refused(
+            f"The enrolment cannot be written: {error.filename}: {error.strerror}"
+        ) from error
+    write_token(folder / TOKEN_FILE, token)

@@ -1,0 +1,247 @@
+"""Following a run: a look at it whenever something happened, or when nothing does for a while.
+
+The history is polled long: the server answers when there is an event. What a run tells of itself
+(`progress`, `waiting`) is asked after that. An outage of the control plane is told and waited for,
+since the run goes on through it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from temporalio import exceptions
+from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.workflow.v1 import PendingActivityInfo
+from temporalio.client import (
+    WorkflowExecutionDescription,
+    WorkflowFailureError,
+    WorkflowHistoryEventAsyncIterator,
+)
+from temporalio.service import RPCError
+
+from client.control_plane import ANSWER, Plane, is_outage
+from client.errors import Away, Refused
+from client.history import WORKING, History, failure_words, heartbeat_words
+from client.stuck import why_stuck
+from contracts.deploys import Progress, Waiting, WaitingPlan
+from contracts.names import owner_of
+
+QUIET_SECONDS = 5.0
+"""After so long without an event, what the pending activities say is looked at."""
+_AGAIN_SECONDS = 1.0
+_TELLING = frozenset({"provision", "deploy", "deprovision"})
+"""Runs that tell their progress by themselves; of others it is what their activities do."""
+
+How = Literal["done", "failed", "cancelled", "terminated", "timed out"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the install, or a step, as far as the run has come with it."""
+
+    name: str
+    state: str
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class End:
+    """How a run ended."""
+
+    how: How
+    message: str = ""
+    result: Any = None
+    """The workflow's result, as JSON holds it."""
+
+
+@dataclass
+class Look:
+    """What a run looks like now."""
+
+    doing: str = ""
+    parts: list[Part] = field(default_factory=list)
+    plans: list[WaitingPlan] = field(default_factory=list)
+    """What waits for an approval."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """What pending work says of itself, by its name, where nothing happened for a while."""
+    trouble: str = ""
+    """Why less can be told than usual."""
+    end: End | None = None
+
+    @property
+    def is_held_up(self) -> bool:
+        """Plans wait for a person, and nothing else goes on until one decides."""
+        return bool(self.plans) and not any(part.state == WORKING for part in self.parts)
+
+
+class Following:
+    """Follows one run to its end."""
+
+    def __init__(self, plane: Plane, workflow_id: str, run_id: str = "") -> None:
+        self.workflow_id = workflow_id
+        self.history = History()
+        self._plane = plane
+        self._run_id = run_id
+        self._handle = plane.run(workflow_id, run_id or None)
+        self._events = self._from_the_start()
+        self._page: asyncio.Task[None] | None = None
+        self._last = Look()
+        self._unasked = False
+        """The run could not be asked when it had news."""
+
+    async def looks(self) -> AsyncIterator[Look]:
+        """Looks at the run, the last of which has its end.
+
+        Raises:
+            NoSuchRun: there is no such run.
+        """
+        try:
+            while True:
+                self._last = await self._look(await self._news())
+                yield self._last
+                if self._last.end is not None:
+                    return
+        finally:
+            if self._page is not None:
+                self._page.cancel()
+
+    def _go_on_with(self, run_id: str) -> None:
+        """Follow the run that this one continued as."""
+        self._run_id = run_id
+        self._handle = self._plane.run(self.workflow_id, run_id)
+        self.history = History()
+        self._events = self._from_the_start()
+
+    def _from_the_start(self) -> WorkflowHistoryEventAsyncIterator:
+        return self._handle.fetch_history_events(wait_new_event=True)
+
+    async def _news(self) -> bool | str:
+        """Whether something happened; False after a quiet while; or why that cannot be told."""
+        if self._page is None:
+            self._page = asyncio.ensure_future(self._events.fetch_next_page())
+        done, _ = await asyncio.wait({self._page}, timeout=QUIET_SECONDS)
+        if not done:
+            return False
+        page, self._page = self._page, None
+        try:
+            page.result()
+        except RPCError as error:
+            if not is_outage(error):
+                raise await self._plane.refusals.of_call(error, self.workflow_id) from error
+            self._events = self._from_the_start()
+            await asyncio.sleep(_AGAIN_SECONDS)
+            return f"Temporal at {self._plane.where.address} does not answer; waiting for it."
+        page_read = [await self._plane.plain_text(one) for one in self._events.current_page or []]
+        news = self.history.take(page_read)
+        if self.history.continued_by:
+            self._go_on_with(self.history.continued_by)
+        return news
+
+    async def _look(self, news: bool | str) -> Look:
+        if isinstance(news, str):
+            return self._again(trouble=news)
+        if not news and not self._unasked:
+            return await self._quiet()
+        look = await self._ask()
+        if self.history.closed:
+            look.end = await self._end()
+        return look
+
+    def _again(self, **changes: Any) -> Look:
+        """The look before, with changes."""
+        return Look(
+            doing=self._last.doing, parts=self._last.parts, plans=self._last.plans, **changes
+        )
+
+    async def _ask(self) -> Look:
+        owner = owner_of(self.workflow_id)
+        if owner is None or owner[0] not in _TELLING:
+            return Look(parts=[Part(one.name, one.state, one.words) for one in self.history.works])
+        self._unasked = False
+        try:
+            ask = self._plane.ask
+            progress = await ask(self.workflow_id, "progress", Progress, self._run_id)
+            waiting = Waiting(waits_for="nothing")
+            if not self.history.closed:
+                waiting = await ask(self.workflow_id, "waiting", Waiting, self._run_id)
+        except (Away, Refused) as error:
+            # What it waits for may be its last event for long: it is asked again without news.
+            self._unasked = True
+            silent = f"{self.workflow_id} does not answer now, and is asked again."
+            return self._again(trouble=silent if isinstance(error, Away) else error.message)
+        parts = [Part(one.component, one.state, one.words) for one in progress.parts]
+        return Look(doing=progress.doing, parts=parts, plans=waiting.plans)
+
+    async def _quiet(self) -> Look:
+        """What there is to tell though nothing has happened."""
+        try:
+            described = await self._handle.describe(rpc_timeout=ANSWER)
+            stuck = await why_stuck(self._plane.client, described)
+        except RPCError:
+            return self._again()
+        return self._again(notes=await self._notes(described), trouble=stuck)
+
+    async def _notes(self, described: WorkflowExecutionDescription) -> dict[str, str]:
+        works = {one.id: one for one in self.history.works if not one.is_run}
+        description = await self._plane.plain_text(described.raw_description)
+        return {
+            works[one.activity_id].name: words
+            for one in description.pending_activities
+            if one.activity_id in works
+            and (words := _pending_words(one, works[one.activity_id].queue))
+        }
+
+    async def _end(self) -> End:
+        while True:
+            try:
+                return End("done", result=await self._handle.result(follow_runs=False))
+            except WorkflowFailureError as error:
+                return _end_of(error.cause)
+            except RPCError as error:
+                if not is_outage(error):
+                    raise
+                await asyncio.sleep(_AGAIN_SECONDS)
+
+
+def _end_of(cause: BaseException) -> End:
+    match cause:
+        case exceptions.ApplicationError():
+            return End("failed", cause.message)
+        case exceptions.CancelledError():
+            return End("cancelled", "It was cancelled.")
+        case exceptions.TerminatedError():
+            return End("terminated", f"It was terminated: {cause}")
+        case exceptions.TimeoutError():
+            return End("timed out", "It ran out of the time that it was started with.")
+        case _:
+            return End("failed", str(cause))
+
+
+def _pending_words(pending: PendingActivityInfo, queue: str) -> str:
+    if pending.attempt > 1 and pending.HasField("last_failure"):
+        return f"attempt {pending.attempt}; the one before: {failure_words(pending.last_failure)}"
+    if pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED:
+        kind, _, install = queue.partition(".")
+        return (
+            f"waits for the install worker of {install}"
+            if install
+            else f"waits for a {kind} worker"
+        )
+    return heartbeat_words(pending.heartbeat_details)
+
+
+async def history_of(plane: Plane, workflow_id: str, run_id: str = "") -> History:
+    """The history of a run as it is now.
+
+    Raises:
+        NoSuchRun: there is no such run.
+        Away: Temporal does not answer.
+    """
+    history = History()
+    try:
+        async for event in plane.run(workflow_id, run_id or None).fetch_history_events():
+            history.take([await plane.plain_text(event)])
+    except RPCError as error:
+        raise await plane.refusals.of_call(error, workflow_id) from error
+    return history

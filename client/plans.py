@@ -1,0 +1,149 @@
+"""Plans that wait for a person: found, read, and decided by their digest."""
+
+import getpass
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from apps.parts import part_shown
+from client.control_plane import Plane
+from client.errors import Refused
+from client.refusals import NotOffered
+from contracts.deploys import (
+    FEATURE_DEPLOY,
+    VIEW,
+    Approval,
+    PlanView,
+    ViewInput,
+    ViewRequest,
+    Waiting,
+    WaitingPlan,
+)
+from contracts.names import install_queue, owner_of
+
+MOST_PAGES: Final = 1_000
+"""Of a view: 250 MiB, more than a terminal holds. How many there are is the worker's word."""
+
+
+async def waiting_plans(plane: Plane, run: str) -> list[WaitingPlan]:
+    """The plans of a run that wait for an approval.
+
+    Raises:
+        NoSuchRun: it has ended, or there is no such run.
+        Away: no control worker answers, or Temporal does not.
+    """
+    return (await plane.ask(run, "waiting", Waiting, ended=False)).plans
+
+
+async def view_of(plane: Plane, run: str, plan: WaitingPlan) -> str:
+    """All pages of a plan's view, from the worker of the install that the run belongs to.
+
+    Raises:
+        Away: the install's worker, which keeps the plan, does not answer.
+        Refused: the plan does not wait any more, or what the worker shows is not the plan.
+    """
+    pages = [await _page(plane, run, plan, 1)]
+    count = pages[0].pages
+    if count > MOST_PAGES:
+        raise Refused(
+            f"The plan {plan.digest} has a view of {count} pages, more than the {MOST_PAGES} that "
+            f"are shown. Read it on the worker's machine, with `exclave worker plans`."
+        )
+    for number in range(2, count + 1):
+        pages.append(await _page(plane, run, plan, number))
+    return "".join(one.text for one in pages)
+
+
+async def _page(plane: Plane, run: str, plan: WaitingPlan, number: int) -> PlanView:
+    """One page, which is that page of that plan."""
+    page = await _read_page(plane, run, plan, number)
+    if (page.component, page.digest, page.page) != (plan.component, plan.digest, number):
+        raise Refused(
+            f"Asked for page {number} of the plan {plan.digest} of {part_shown(plan.component)}, "
+            f"the worker showed page {page.page} of {page.digest} of {part_shown(page.component)}. "
+            "Do not approve it; look at the worker."
+        )
+    return page
+
+
+async def _read_page(plane: Plane, run: str, plan: WaitingPlan, number: int) -> PlanView:
+    owner = owner_of(run)
+    if owner is not None and plan.plan_key:
+        _, install = owner
+        asked = ViewInput(
+            requires=[FEATURE_DEPLOY],
+            install=install,
+            component=plan.component,
+            plan_key=plan.plan_key,
+            page=number,
+        )
+        whose = f"The install worker of {install}, which keeps the plan,"
+        with suppress(NotOffered):
+            return await plane.do(VIEW, asked, queue=install_queue(install), whose=whose)
+    # A control worker from before, or a server without activities of their own.
+    request = ViewRequest(digest=plan.digest, page=number)
+    return await plane.tell(run, "view", request, PlanView)
+
+
+def who() -> str:
+    """The name of whoever types; empty where the machine does not know it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a person says of a plan."""
+
+    approved: bool
+    by: str = ""
+    reason: str = ""
+
+
+async def decide(plane: Plane, run: str, digest: str, decision: Decision) -> WaitingPlan:
+    """Approve or deny exactly this plan.
+
+    Raises:
+        Refused: it does not wait; the message names what does.
+    """
+    update = "approve" if decision.approved else "deny"
+    approval = Approval(digest=digest, by=decision.by, reason=decision.reason)
+    return await plane.tell(run, update, approval, WaitingPlan)
+
+
+def of_component(plans: Sequence[WaitingPlan], name: str, run: str) -> WaitingPlan:
+    """The plan of a component; the sandbox is named as people read it.
+
+    Raises:
+        Refused: none of its plans waits.
+    """
+    exact = [one for one in plans if one.component == name]
+    found = exact or [one for one in plans if part_shown(one.component) == name]
+    if not found:
+        raise Refused(f"No plan of {name} waits for an approval in {run}. {listed(plans)}")
+    return found[0]
+
+
+def by_digest(plans: Sequence[WaitingPlan], digest: str, run: str) -> WaitingPlan:
+    """The plan with this digest, or with the only one that begins so.
+
+    Raises:
+        Refused: none waits, or several do.
+    """
+    begin = digest if digest.startswith("sha256:") else f"sha256:{digest}"
+    found = [one for one in plans if one.digest.startswith(begin)]
+    if len(found) == 1:
+        return found[0]
+    what = "More than one plan" if found else "No plan"
+    raise Refused(f"{what} with the digest {digest} waits in {run}. {listed(plans)}")
+
+
+def listed(plans: Sequence[WaitingPlan]) -> str:
+    """What waits, in a sentence."""
+    if not plans:
+        return "Nothing waits for an approval there."
+    waits = "; ".join(f"{part_shown(one.component)}: {one.digest}" for one in plans)
+    return f"What waits: {waits}"

@@ -1,0 +1,118 @@
+"""Where the plans of a followed run are put before a person: shown, and asked for at a terminal."""
+
+import asyncio
+from collections.abc import Sequence
+
+from client.control_plane import Plane
+from client.errors import CallFailed
+from client.plans import Decision, decide, view_of
+from contracts.deploys import WaitingPlan
+from exclave.screens.progress import Telling
+from exclave.screens.prompt import ask
+from exclave.screens.terminal import Lines
+
+
+class Desk:
+    """The plans of one run that wait, each of which is shown once."""
+
+    def __init__(self, plane: Plane, run: str, telling: Telling, asking: Lines | None, by: str):
+        """Nothing is shown yet.
+
+        Args:
+            plane: The control plane.
+            run: The run's workflow id.
+            telling: Shows the plans.
+            asking: What is written meanwhile, and held back while a person is asked; None where
+                nobody can be asked.
+            by: Who decides.
+        """
+        self._plane = plane
+        self._run = run
+        self._telling = telling
+        self._asking = asking
+        self._by = by
+        self._shown: dict[str, WaitingPlan] = {}
+        self._left: list[WaitingPlan] = []
+        """Those that a person is still to be asked about; the first is being asked about."""
+        self._asked_about: WaitingPlan | None = None
+        """While there is no answer yet."""
+        self._task: asyncio.Task[None] | None = None
+
+    async def attend(self, plans: Sequence[WaitingPlan]) -> None:
+        """Take in which plans wait now: show what is new, ask, and drop what was decided."""
+        await self._drop_decided({one.digest for one in plans})
+        new = [one for one in plans if one.digest not in self._shown]
+        for plan in new:
+            self._shown[plan.digest] = plan
+            if self._asking is None:
+                await self._show(plan)
+            else:
+                self._left.append(plan)
+        if self._left and (self._task is None or self._task.done()):
+            self._task = asyncio.create_task(self._ask_all())
+
+    async def close(self) -> None:
+        """Ask no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+            if self._asking is not None:
+                self._asking.release()
+
+    async def _drop_decided(self, waiting: set[str]) -> None:
+        for digest in set(self._shown) - waiting:
+            plan = self._shown.pop(digest)
+            if plan == self._asked_about:
+                # By somebody else, or the run has ended: the question has lost its reason.
+                await self.close()
+                self._telling.decided(plan, "was decided elsewhere.")
+        self._left = [one for one in self._left if one.digest in waiting]
+
+    async def _show(self, plan: WaitingPlan) -> bool:
+        try:
+            text = await view_of(self._plane, self._run, plan)
+        except CallFailed as end:
+            self._telling.no_view(self._run, plan, end.message)
+            return False
+        self._telling.plan(self._run, plan, text)
+        return True
+
+    async def _ask_all(self) -> None:
+        while self._left and self._asking is not None:
+            plan = self._left[0]
+            # What was not seen is not asked for.
+            if await self._show(plan):
+                self._asking.hold()
+                try:
+                    words = await self._ask(plan)
+                finally:
+                    self._asking.release()
+                self._telling.decided(plan, words)
+            self._left = [one for one in self._left if one != plan]
+
+    async def _ask(self, plan: WaitingPlan) -> str:
+        """Have the plan decided; returns what became of it, in words."""
+        self._asked_about = plan
+        try:
+            decision = await self._answer()
+        finally:
+            self._asked_about = None
+        if decision is None:
+            return f"goes on waiting. To approve it: exclave approve {self._run} {plan.digest}"
+        try:
+            await decide(self._plane, self._run, plan.digest, decision)
+        except CallFailed as end:
+            return f"is not decided: {end.message}"
+        return "is approved." if decision.approved else "is denied."
+
+    async def _answer(self) -> Decision | None:
+        while True:
+            answer = await ask("Approve exactly this plan? [y/n/later] ")
+            match answer if answer is None else answer.lower():
+                case "y" | "yes":
+                    return Decision(True, self._by)
+                case "n" | "no":
+                    reason = await ask("Why not? (may be empty) ")
+                    return Decision(False, self._by, reason or "")
+                case None | "l" | "later":
+                    return None

@@ -1,0 +1,82 @@
+"""What the commands on the customer's side have in common: the worker's store, and its journal."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from activities.customer.audit_log import FOLDER, WorkerJournal
+from activities.customer.rules import Rules, rules_of
+from client.errors import Refused
+from exclave.exits import ending
+from stacks.enrolment import Enrolment, EnrolmentError
+from stacks.policy import PolicyError
+from store.interface import Store, StoreError
+from store.machine import Machine
+from store.opening import open_store
+
+EnrolmentOption = Annotated[
+    Path, typer.Option("--enrolment", metavar="FILE", help="The worker's enrolment file.")
+]
+DataOption = Annotated[
+    Path,
+    typer.Option(
+        "--data", metavar="DIR", exists=True, file_okay=False, help="The worker's data folder."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class CustomersSide:
+    """A worker's machine, as whoever sits there sees it."""
+
+    install: str
+    store: Store
+    rules: Rules
+    journal: WorkerJournal
+    data: Path
+
+    @property
+    def machine(self) -> str:
+        """The machine's id, as the worker knows it."""
+        return Machine.here(self.data).id
+
+    def require_workers_user(self) -> None:
+        """Refuse to write what the worker could not read: its files are for their owner alone.
+
+        Raises:
+            Refused: another user has the worker's data folder.
+        """
+        owner = self.data.stat().st_uid
+        if owner != os.geteuid():
+            raise Refused(
+                f"{self.data} belongs to another user than this one; run the command as the "
+                "worker's own, for example: runuser -u exclave -- exclave worker …"
+            )
+
+
+@contextmanager
+def at_worker(enrolment: Path, data: Path, policy: Path | None = None) -> Iterator[CustomersSide]:
+    """The customer's side of that worker; what goes wrong ends the command with its words."""
+    with ending():
+        try:
+            enrolled = Enrolment.read(enrolment)
+            data = data.resolve()
+            yield CustomersSide(
+                install=enrolled.install,
+                store=open_store(enrolled.store_description(data)),
+                rules=rules_of(enrolment, policy),
+                journal=WorkerJournal(data / FOLDER),
+                data=data,
+            )
+        except (EnrolmentError, PolicyError, StoreError) as error:
+            raise Refused(str(error)) from error
+        except PermissionError as error:
+            raise Refused(
+                f"{error.filename} may not be used by this user; take the worker's own, for "
+                "example: runuser -u exclave -- exclave worker …"
+            ) from error

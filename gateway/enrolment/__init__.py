@@ -1,0 +1,1 @@
+"""Enrolment and credentials: how a worker gets one, and whether it may still pass."""

@@ -1,0 +1,1 @@
+"""The HTTP app behind the front, and who may call its routes."""

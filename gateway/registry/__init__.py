@@ -1,0 +1,1 @@
+"""A folder of OCI layouts, served as a registry."""

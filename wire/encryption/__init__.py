@@ -1,0 +1,1 @@
+"""Encryption of payloads: keys, the codec, and payloads that cannot be read."""

@@ -1,0 +1,38 @@
+"""What AWS gives to a machine: a signed request that STS answers with who signed it."""
+
+import json
+
+import boto3
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.exceptions import BotoCoreError
+
+from wire.enrolment.cloud_documents import BOUND_HEADER, STS_BODY
+
+
+def signed_sts_request(bound: str) -> bytes:
+    """An STS GetCallerIdentity request, signed with the machine's own AWS credentials.
+
+    It is signed in its headers, so no secret stands in a URL; and the worker and its key are among
+    what is signed, so that it is good for nothing else.
+
+    Raises:
+        OSError: the machine has no AWS credentials.
+    """
+    session = boto3.Session()
+    try:
+        sts = session.client("sts", region_name=session.region_name or "us-east-1")
+        credentials = session.get_credentials()
+        frozen = credentials.get_frozen_credentials() if credentials else None
+    except BotoCoreError as error:
+        raise OSError(f"its AWS credentials cannot be read: {error}") from error
+    if frozen is None:
+        raise OSError("it has no AWS credentials; give it the role that the stack names")
+    url = sts.meta.endpoint_url.rstrip("/") + "/"
+    headers = {
+        "Content-Type": "application/x-www-form-urlencoded; charset=utf-8",
+        BOUND_HEADER: bound,
+    }
+    request = AWSRequest(method="POST", url=url, data=STS_BODY, headers=headers)
+    SigV4Auth(frozen, "sts", sts.meta.region_name).add_auth(request)
+    return json.dumps({"url": url, "headers": dict(request.headers.items())}).encode()

@@ -1,0 +1,143 @@
+"""A worker's own keys: made by itself on its first start, and never leaving its machine.
+
+Ed25519 to prove who it is, X25519 for what is sealed to it.
+"""
+
+import base64
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from contracts.access import PublicKeys
+from wire.enrolment.messages import ASSERTION_ALGORITHM
+from wire.enrolment.sealing import encoded
+
+_FILE = "keys.pem"
+
+# A private key of these kinds in DER is always this and then its 32 bytes (PKCS #8, RFC 8410).
+# cryptography reads and writes it, too; all the forms that it knows besides take 2 MB of a worker.
+_SIGNING = bytes.fromhex("302e020100300506032b657004220420")
+_SEALING = bytes.fromhex("302e020100300506032b656e04220420")
+_BLOCKS = re.compile(
+    2 * r"\s*-----BEGIN PRIVATE KEY-----\s+([A-Za-z0-9+/]{64})\s+-----END PRIVATE KEY-----\s*"
+)
+
+
+class IdentityUnusable(Exception):
+    """The worker's keys cannot be read or written; the message says why and what to do."""
+
+
+def thumbprint(signing: bytes) -> str:
+    """What a worker's key is called, by its raw Ed25519 public key."""
+    return sha256(signing).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class WorkerIdentity:
+    """Both keys of a worker."""
+
+    signing: Ed25519PrivateKey
+    sealing: X25519PrivateKey
+
+    def __repr__(self) -> str:
+        return f"WorkerIdentity({self.thumbprint})"
+
+    @property
+    def thumbprint(self) -> str:
+        """What its key is called."""
+        return thumbprint(self.signing.public_key().public_bytes_raw())
+
+    @property
+    def public(self) -> PublicKeys:
+        """What others may see."""
+        return PublicKeys(
+            signing=encoded(self.signing.public_key().public_bytes_raw()),
+            sealing=encoded(self.sealing.public_key().public_bytes_raw()),
+        )
+
+    def signed(self, claims: Mapping[str, object]) -> str:
+        """Claims as a JSON Web Token (RFC 8037), for the gateway, which knows the key by its id.
+
+        Written out, since the library that the gateway reads it with takes 2 MB of a worker.
+        """
+        header = {"alg": ASSERTION_ALGORITHM, "typ": "JWT", "kid": self.thumbprint}
+        said = ".".join(encoded(json.dumps(part).encode()) for part in (header, claims))
+        return f"{said}.{encoded(self.signing.sign(said.encode()))}"
+
+    @staticmethod
+    def generate() -> "WorkerIdentity":
+        """New keys."""
+        return WorkerIdentity(Ed25519PrivateKey.generate(), X25519PrivateKey.generate())
+
+    @staticmethod
+    def open(folder: Path) -> "WorkerIdentity":
+        """The keys in a folder, made there if it has none; only the owner can read them.
+
+        Raises:
+            IdentityUnusable: the file cannot be read, or is no pair of keys.
+        """
+        path = folder / _FILE
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not path.exists():
+                _write_once(path, WorkerIdentity.generate()._pem())
+            return _read(path)
+        except OSError as error:
+            raise IdentityUnusable(
+                f"The worker's keys cannot be used: {error.filename}: {error.strerror}. The folder "
+                "has to belong to the user that the worker runs as."
+            ) from error
+
+    def _pem(self) -> bytes:
+        keys = (
+            _SIGNING + self.signing.private_bytes_raw(),
+            _SEALING + self.sealing.private_bytes_raw(),
+        )
+        return b"".join(
+            b"-----BEGIN PRIVATE KEY-----\n%b\n-----END PRIVATE KEY-----\n" % base64.b64encode(key)
+            for key in keys
+        )
+
+
+def _write_once(path: Path, content: bytes) -> None:
+    """Write a secret file whole or not at all; one that somebody made meanwhile stays."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part.unlink(missing_ok=True)
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        # A second worker of this machine was first: both have its keys.
+        return
+    finally:
+        part.unlink()
+
+
+def _read(path: Path) -> WorkerIdentity:
+    text = path.read_text(encoding="ascii", errors="replace")
+    blocks = _BLOCKS.fullmatch(text)
+    signing, sealing = map(base64.b64decode, blocks.groups()) if blocks else (b"", b"")
+    if not signing.startswith(_SIGNING) or not sealing.startswith(_SEALING):
+        raise IdentityUnusable(_damaged(path))
+    return WorkerIdentity(
+        Ed25519PrivateKey.from_private_bytes(signing.removeprefix(_SIGNING)),
+        X25519PrivateKey.from_private_bytes(sealing.removeprefix(_SEALING)),
+    )
+
+
+def _damaged(path: Path) -> str:
+    return (
+        f"{path} does not hold a worker's keys. Remove it, so that the worker makes new ones, and "
+        "enrol it again with a new token."
+    )

@@ -1,0 +1,89 @@
+"""A request to the gateway, on a connection of its own, by the standard library alone.
+
+A worker asks for a credential every few minutes, and stands idle in between: a library that keeps
+connections would hold 3 MB of it all the while.
+"""
+
+import http.client
+import socket
+import ssl
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Final
+
+from wire.network.egress import Proxy, host_and_port, proxy_for
+from wire.network.gateway_address import GatewayAddress
+
+SECONDS: Final = 30.0
+"""For each step: connecting, and each wait for the next bytes."""
+_LIMIT_BYTES: Final = 1024 * 1024
+"""No answer of a gateway is as long."""
+
+
+class NoAnswer(Exception):
+    """Nothing that is HTTP came back; why."""
+
+
+@dataclass(frozen=True)
+class HttpAnswer:
+    """What came back."""
+
+    status: int
+    content: bytes
+
+
+def post(gateway: GatewayAddress, path: str, body: bytes) -> HttpAnswer:
+    """Send JSON; redirects are not followed, since it is for this gateway alone. Blocks.
+
+    Raises:
+        NoAnswer: nothing came back, or from somebody whose certificate is not trusted.
+        ProxyUnusable: the machine's proxy cannot be used.
+    """
+    proxy = proxy_for(gateway.url)
+    try:
+        with closing(_connected(gateway, proxy)) as connection:
+            connection.request("POST", path, body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            content = answer.read(_LIMIT_BYTES + 1)
+    # UnicodeError is of names that cannot be.
+    except (OSError, http.client.HTTPException, UnicodeError) as error:
+        raise NoAnswer(_reason(error)) from error
+    if len(content) > _LIMIT_BYTES:
+        raise NoAnswer("what comes back does not end")
+    return HttpAnswer(answer.status, content)
+
+
+def _connected(gateway: GatewayAddress, proxy: Proxy | None) -> http.client.HTTPConnection:
+    host, port = gateway.host, gateway.port
+    dialled = (proxy.host, proxy.port) if proxy else (host, port)
+    connected = socket.create_connection(dialled, timeout=SECONDS)
+    try:
+        if proxy is not None:
+            _tunnel(connected, host_and_port(host, port), proxy)
+        if not gateway.secure:
+            connection = http.client.HTTPConnection(host, port)
+        else:
+            trust = gateway.context()
+            connected = trust.wrap_socket(connected, server_hostname=host)
+            connection = http.client.HTTPSConnection(host, port, context=trust)
+    except BaseException:
+        connected.close()
+        raise
+    connection.sock = connected
+    return connection
+
+
+def _tunnel(connected: socket.socket, to: str, proxy: Proxy) -> None:
+    asked = {"Host": to, **proxy.headers()}
+    lines = [f"CONNECT {to} HTTP/1.1", *(f"{name}: {value}" for name, value in asked.items())]
+    connected.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+    with closing(http.client.HTTPResponse(connected, method="CONNECT")) as answer:
+        answer.begin()
+        if answer.status != http.client.OK:
+            raise NoAnswer(f"the proxy {proxy.address} answers {answer.status}")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {error.verify_message}"
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
