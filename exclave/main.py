@@ -58,6 +58,7 @@ COMMANDS = (
     _Listed("dev", "dev.command:dev", "Run the development control plane.", _MACHINES),
     _Listed("keys", "commands.keys:keys", "The keys that payloads have.", _MACHINES),
     _Listed("worker", "worker:worker", "What only the customer may do.", _MACHINES),
+    _Listed("version", "commands.version:print_version", "Which Exclave this is.", _MACHINES),
 )
 
 

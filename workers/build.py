@@ -31,6 +31,7 @@ from wire.network.trust import Trust, TrustUnusable
 from workers.gateway_access import reach_through_gateway
 from workers.process import DRAIN_TIMEOUT, Settings, nothing, run
 from workers.tracing import Tracing, tracing_of
+from workers.version_flag import add_version_flag
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ def main() -> None:
         description="Build the releases of one org.",
         epilog="example: cd /var/lib/exclave && exclave-build-worker /etc/exclave/enrolment.toml",
     )
+    add_version_flag(parser)
     parser.add_argument(
         "enrolment",
         type=Path,

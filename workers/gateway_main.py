@@ -30,6 +30,7 @@ from wire.encryption.key_files import KeyFileError
 from wire.encryption.key_ring import KeyRing, worker_ring
 from wire.encryption.keys import WorkerKeys
 from wire.encryption.subjects import ACCESS
+from workers.version_flag import add_version_flag
 
 
 def main() -> None:
@@ -37,6 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="exclave-gateway", description="The only door for workers in customers' accounts."
     )
+    add_version_flag(parser)
     parser.add_argument("settings", type=Path, help="gateway.toml")
     try:
         settings = GatewaySettings.read(parser.parse_args().settings)

@@ -47,6 +47,7 @@ from workers.lazy_activities import activities_of_runs
 from workers.process import DRAIN_TIMEOUT, Settings, nothing, run
 from workers.store_check import usable
 from workers.tracing import tracing_of
+from workers.version_flag import add_version_flag
 
 if TYPE_CHECKING:
     from activities.releases.reader import ReleaseReader
@@ -68,6 +69,7 @@ def main() -> None:
         description="Serve one install, from within the customer's account.",
         epilog="example: cd /var/lib/exclave && exclave-worker /etc/exclave/enrolment.toml",
     )
+    add_version_flag(parser)
     parser.add_argument("enrolment", type=Path, help="the enrolment file that the stack wrote")
     parser.add_argument(
         "--data",
