@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 
 from store import reserve
 from tests.s3_server import ENVIRONMENT, UNSET, S3Server, running_s3
+from tests.stored.generations import GENERATIONS, copy_of
 from tests.terraform import see_the_library
 
 # None fails because the machine is busy. `make test` and `make fast` try the same examples each
@@ -106,3 +107,9 @@ def s3_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
+
+
+@pytest.fixture(params=GENERATIONS)
+def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A copy of what a version has left on disks and in stores, of each version in turn."""
+    return copy_of(request.param, tmp_path)

@@ -31,7 +31,7 @@ def test_no_other_distribution_owns_a_room() -> None:
 
 def test_tests_mirror_the_rooms() -> None:
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
-    assert folders - {"__pycache__"} == {*ROOMS, "e2e"}
+    assert folders - {"__pycache__"} == {*ROOMS, "e2e", "stored"}
 
 
 def test_the_lock_has_hashes_and_names_no_host() -> None:

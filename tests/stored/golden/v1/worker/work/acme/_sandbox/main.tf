@@ -1,0 +1,3 @@
+
+variable "region" { type = string }
+output "id" { value = "ground-${var.region}" }
