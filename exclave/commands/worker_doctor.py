@@ -14,7 +14,8 @@ from exclave.output import Output, OutputOption, print_json
 from exclave.screens.terminal import Lines
 from exclave.worker_machine import EnrolmentOption
 from stacks.enrolment import Enrolment, EnrolmentError
-from workers.doctor import Finding, examine
+from workers.doctor.examination import examine
+from workers.doctor.findings import Finding
 
 
 def doctor(

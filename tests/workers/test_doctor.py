@@ -27,7 +27,8 @@ from tests.small_disk import fill, small_disk
 from tests.tls_certificates import NAME, make_certificate
 from wire.enrolment.token import TokenId
 from wire.network.trust import VARIABLES
-from workers.doctor import Finding, examine
+from workers.doctor.examination import examine
+from workers.doctor.findings import Finding
 
 PASSWORD = "s@fe:1"
 KEY = EnrolmentKey(bytes(range(32)))

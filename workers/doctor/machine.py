@@ -1,0 +1,50 @@
+"""What the machine itself has: room on its disk, and tools."""
+
+from pathlib import Path
+
+from activities.disk import room
+from activities.operations.log_bound import has_holes
+from activities.terraform.tool import find_terraform
+from contracts.errors import EngineFailed, ToolMissing, Unreachable
+from store.reserve import has_room
+from wire.network.probing import Fails, bounded
+from workers.doctor.enrolment import WORKERS_USER
+from workers.doctor.findings import Finding, Findings
+
+
+async def examine_disk(data: Path) -> list[Finding]:
+    """Whether the disk of the data folder has room, and may be written."""
+    found = Findings("this machine")
+
+    def look() -> str:
+        said = f"{data} is on a disk with {room(data)}"
+        if not has_room(data):
+            raise Fails(
+                f"{said}: it is full",
+                "Free space there; what waits for it goes on by itself.",
+            )
+        try:
+            bounded_logs = has_holes(data)
+        except OSError as error:
+            raise Fails(f"{said}, and cannot be written: {error.strerror}", WORKERS_USER) from None
+        if bounded_logs:
+            return said
+        return f"{said}; its file system has no holes, so logs of tools are kept in full"
+
+    await found.check("disk", bounded(look))
+    return found.all
+
+
+async def examine_tools() -> list[Finding]:
+    """Whether the tools are found, and which they are."""
+    found = Findings("this machine")
+
+    def look() -> str:
+        try:
+            tool = find_terraform()
+        except (ToolMissing, EngineFailed, Unreachable) as error:
+            raise Fails(error.message, "It has to be on the PATH of the worker's unit.") from None
+        return f"{tool.name} {tool.version} at {tool.path}"
+
+    await found.check("terraform", bounded(look))
+    return found.all
