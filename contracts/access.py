@@ -1,7 +1,7 @@
-"""Access: who of an org's workers may pass the gateway; enrolled keys, revocation, pause.
+"""Access: which of an org's workers the gateway lets in; enrolled keys, revocation, pause.
 
-One workflow holds it for the whole org, `access/<org>`. It holds public keys and names alone:
-whatever is secret is proven, or sealed to the worker, and never in a history.
+One workflow, `access/<org>`, holds this for the whole org. It knows public keys and names only.
+Possession of a secret is proven, or the secret is sealed to the worker: no history contains one.
 """
 
 from datetime import timedelta
@@ -16,28 +16,28 @@ from contracts.names import Name
 Subject = Annotated[
     str, StringConstraints(pattern=r"^(install/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?|build)$")
 ]
-"""Who is enrolled: `install/acme`, the worker of an install, or `build`, the org's build worker."""
+"""An enrolled worker: `install/acme` is an install's worker, `build` the org's build worker."""
 
 PublicKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{43}$")]
 """32 bytes as base64url without padding: an Ed25519 or an X25519 public key."""
 
 Thumbprint = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
-"""What a worker's key is called: the first half of its SHA-256."""
+"""Identifies a worker's key: the first half of its SHA-256."""
 
 TokenNumber = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
-Told = Annotated[str, StringConstraints(max_length=300)]
-"""A few words of a person: who, or why."""
+Remark = Annotated[str, StringConstraints(max_length=300)]
+"""Free text from a person: who they are, or why they act."""
 
 TOKEN_KEYS = 16
-"""What is kept; of more, the oldest are forgotten."""
+"""How many are kept; beyond that, the oldest are dropped."""
 
 KEYS_PER_SUBJECT = 8
-"""What is kept; of more, revoked ones are forgotten first, then the oldest."""
+"""How many are kept; beyond that, revoked keys are dropped first, then the oldest."""
 
 
 class PublicKeys(Message):
-    """What a worker shows of its keys."""
+    """The public halves of a worker's keys."""
 
     signing: PublicKey
     """Ed25519."""
@@ -46,42 +46,42 @@ class PublicKeys(Message):
 
 
 class TokenProof(Message):
-    """That the worker holds the one-time token of its stack, without the token's secret."""
+    """Proof that the worker holds the one-time token of its stack, without the token's secret."""
 
     id: Annotated[str, StringConstraints(max_length=1000)]
     proof: Annotated[str, StringConstraints(max_length=100)]
 
 
 class CloudProof(Message):
-    """That a cloud vouches for the worker's machine."""
+    """Proof that a cloud vouches for the worker's machine."""
 
     kind: Annotated[str, StringConstraints(pattern=r"^[a-z]{1,20}$")]
     """`aws`, `azure` or `gcp`."""
     document: Annotated[str, StringConstraints(max_length=40_000)]
-    """What the cloud gave to the machine, sealed to the control side."""
+    """The document that the cloud issued to the machine, sealed to the control side."""
 
 
 class EarlierAnswer(Message):
-    """An answer to an enrolment of these very keys, by which the control side knows them again."""
+    """The answer to an earlier enrolment of the same keys; it proves that they are enrolled."""
 
     sealed: Annotated[str, StringConstraints(max_length=40_000)]
     signature: Annotated[str, StringConstraints(max_length=100)]
 
 
 class CloudIdentity(Command):
-    """Which machine a cloud has to vouch for: an account's role, or an issuer's subject."""
+    """The machine that a cloud must vouch for: an account's role, or an issuer's subject."""
 
     kind: Literal["aws", "azure", "gcp"]
     account: Annotated[str, StringConstraints(pattern=r"^[0-9]{12}$")] | None = None
     """AWS: the account."""
     role: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9+=,.@_-]{1,64}$")] | None = None
-    """AWS: the name of the role that the machine has."""
+    """AWS: the name of the machine's role."""
     issuer: Annotated[str, StringConstraints(pattern=r"^https://[^\s]{1,300}$")] | None = None
-    """Azure and Google Cloud: who signs the machine's identity tokens."""
+    """Azure and Google Cloud: the issuer that signs the machine's identity tokens."""
     subject: Annotated[str, StringConstraints(max_length=300)] | None = None
-    """Azure and Google Cloud: whom they name."""
+    """Azure and Google Cloud: the subject of those tokens."""
     audience: Annotated[str, StringConstraints(max_length=300)] | None = None
-    """Azure and Google Cloud: for whom they are made; by default, for this key's enrolment."""
+    """Azure and Google Cloud: the tokens' audience; by default, derived from the enrolling key."""
 
 
 class EnrolRequest(Command):
@@ -92,22 +92,22 @@ class EnrolRequest(Command):
     token: TokenProof | None = None
     cloud: CloudProof | None = None
     earlier: EarlierAnswer | None = None
-    """Of a worker that is enrolled, and asks for its payload keys as they are now."""
+    """Sent by a worker that is already enrolled and asks for its current payload keys."""
 
 
 class Enrolled(Message):
-    """What an enrolment gives back."""
+    """The result of an enrolment."""
 
     subject: Subject
     thumbprint: Thumbprint
     sealed: str
     """The worker's payload keys, sealed to its X25519 key."""
     signature: str
-    """The control side's, over all of the answer and the keys that asked for it."""
+    """The control side's signature over the whole answer and the keys that asked for it."""
 
 
 class EnrolledKey(Message):
-    """A key that a worker made for itself."""
+    """A key that a worker generated for itself."""
 
     thumbprint: Thumbprint
     key: PublicKey
@@ -120,15 +120,15 @@ class EnrolledKey(Message):
 
 
 class SubjectAccess(Message):
-    """How one worker stands."""
+    """The access of one worker."""
 
     keys: list[EnrolledKey] = Field(default_factory=list)
     revoked: str = ""
-    """When all of it was revoked; UTC, ISO 8601."""
+    """When the whole worker was revoked; UTC, ISO 8601."""
     paused: str = ""
-    """Since when it is paused; UTC, ISO 8601."""
+    """Since when it has been paused; UTC, ISO 8601."""
     told: str = ""
-    """Who revoked or paused it, and why, as told."""
+    """Who revoked or paused it, and why, in their own words."""
     cloud: CloudIdentity | None = None
 
 
@@ -138,14 +138,14 @@ class UsedToken(Message):
     subject: Subject
     thumbprint: Thumbprint
     expires: int
-    """Seconds since 1970; forgotten after it, since the token is refused anyway."""
+    """Seconds since 1970; then this record is dropped, since the token is refused anyway."""
 
 
 class TokenKeys(Command):
-    """The argument of the signal `token_keys`: by what the control side's signatures are known.
+    """The argument of the signal `token_keys`: public keys that verify the control side's tokens.
 
-    Each control worker tells its own. They add up, since old and new ones run side by side while
-    a key is exchanged; whatever they pass is proven to the control side all the same.
+    Each control worker announces its own. They accumulate, since old and new control workers run
+    side by side during a key rotation. The control side checks every token again itself.
     """
 
     keys: Annotated[list[PublicKey], Field(max_length=TOKEN_KEYS)]
@@ -153,7 +153,7 @@ class TokenKeys(Command):
 
 
 class CarriedAccess(Message):
-    """What the Access workflow carries over when it continues as new."""
+    """The state that the Access workflow carries over when it continues as new."""
 
     version: int = 0
     subjects: dict[str, SubjectAccess] = Field(default_factory=dict)
@@ -162,11 +162,11 @@ class CarriedAccess(Message):
 
 
 class AccessInput(Command):
-    """What `Access` is started with."""
+    """The input of the workflow `Access`."""
 
     org: Name
     carried: CarriedAccess | None = None
-    """Set by continue-as-new alone."""
+    """Set only by continue-as-new."""
 
 
 class Revoke(Command):
@@ -175,36 +175,36 @@ class Revoke(Command):
     subject: Subject
     key: Thumbprint | None = None
     """One key; without it, the whole worker."""
-    by: Told = ""
-    reason: Told = ""
+    by: Remark = ""
+    reason: Remark = ""
 
 
 class Pause(Command):
     """The argument of the updates `pause` and `resume`."""
 
     subject: Subject
-    by: Told = ""
-    reason: Told = ""
+    by: Remark = ""
+    reason: Remark = ""
 
 
 class PinCloud(Command):
-    """The argument of the update `pin`: which machine may enrol without a token."""
+    """The argument of the update `pin`: the machine that may enrol without a token."""
 
     subject: Subject
     cloud: CloudIdentity | None
-    """None takes it back."""
+    """None removes the pin."""
 
 
 class AccessPageRequest(Command):
     """The argument of the query `access`."""
 
     after: str = ""
-    """The last subject of the page before."""
+    """The last subject of the previous page."""
     limit: Annotated[int, Field(ge=1, le=2000)] = 1000
 
 
 class AccessPage(Message):
-    """The answer of the query `access`: subjects in order, beginning after the page before."""
+    """The answer of the query `access`: subjects in order, continuing after the previous page."""
 
     org: Name
     version: int
@@ -213,12 +213,12 @@ class AccessPage(Message):
     next: str | None = None
     """Where the next page begins; None after the last."""
     token_keys: list[PublicKey] = Field(default_factory=list)
-    """By which gateways know a token before they take it on; empty where no control worker has told
-    any yet, so that everything is left to the control side."""
+    """Gateways check a token against these before they forward it. Empty until a control worker has
+    announced some; until then the control side alone checks."""
 
 
 class AccessChanged(Message):
-    """What an update of access comes to."""
+    """The result of an update of access."""
 
     subject: Subject
     version: int
@@ -231,7 +231,7 @@ class VerifyEnrolment(Message):
     org: Name
     request: EnrolRequest
     cloud: CloudIdentity | None = None
-    """Whom a cloud has to vouch for."""
+    """The machine that the cloud must vouch for."""
 
 
 class VerifiedEnrolment(Message):
@@ -239,11 +239,11 @@ class VerifiedEnrolment(Message):
 
     enrolled: Enrolled
     number: TokenNumber | None = None
-    """Of the one-time token; None where a cloud vouched."""
+    """The number of the one-time token; None where a cloud vouched."""
     expires: int = 0
-    """When the token does; seconds since 1970."""
+    """When the token expires; seconds since 1970."""
     principal: str = ""
-    """Whom the cloud vouched for."""
+    """The principal that the cloud vouched for."""
 
 
 class MintToken(Message):
@@ -251,7 +251,7 @@ class MintToken(Message):
 
     subject: Subject
     seal_to: PublicKey
-    """The X25519 key of whoever asks: the token's secret is in no history."""
+    """The X25519 key of the person who asks, so that no history contains the token's secret."""
     lifetime_seconds: Annotated[int, Field(ge=60, le=30 * 86_400)] = 86_400
 
 
@@ -262,9 +262,9 @@ class MintedToken(Message):
     expires: str
     """UTC, ISO 8601."""
     sealed: str
-    """The whole token, sealed to who asked."""
+    """The whole token, sealed to the key of the person who asked."""
     enrolment: str = ""
-    """Of a build worker, which has no stack: its enrolment file, which holds no secret."""
+    """For a build worker, which has no stack: its enrolment file, which holds no secret."""
 
 
 VERIFY_ENROLMENT = Activity(

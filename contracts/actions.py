@@ -1,4 +1,4 @@
-"""Action: steps of script, run on the install worker, once each."""
+"""Action: script steps that the install worker runs, each once."""
 
 from datetime import timedelta
 
@@ -13,12 +13,12 @@ FEATURE_ACTION = "action/1"
 
 
 class ActionInput(Command):
-    """What `Action` is started with, by the Install workflow or by anybody."""
+    """The input of the workflow `Action`, which the Install workflow or anybody else may start."""
 
     install: Name
     action: ComponentName
     release: Digest | None = None
-    """The release whose action it is; without one, the release deployed last."""
+    """The release that contains the action; without one, the release deployed last."""
     trigger: str = "manual"
     """What started it, as the app config names it; its steps see it as TRIGGER_TYPE."""
 
@@ -32,7 +32,7 @@ class ScopeAction(WorkerInput):
 
 
 class ActionScope(Message):
-    """Which steps an action has, and how long they may take together."""
+    """The steps of an action, and how long they may take together."""
 
     app: Name
     release: Digest
@@ -58,7 +58,7 @@ class StepInput(WorkerInput):
 
 
 class StepResult(Message):
-    """What a step left in its outputs file."""
+    """What a step wrote to its outputs file."""
 
     step: str
     outputs: Outputs = Field(default_factory=Outputs)
@@ -66,7 +66,7 @@ class StepResult(Message):
 
 
 class ActionResult(Message):
-    """What `Action` gives back."""
+    """The result of the workflow `Action`."""
 
     install: Name
     action: ComponentName

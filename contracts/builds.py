@@ -9,7 +9,8 @@ from contracts.messages import Command, Message
 from contracts.names import ComponentName, Digest, Name, PartName
 
 SOURCES_REPOSITORY = "sources"
-"""Where `exclave upload` puts config folders; apps lie under `apps/`, so none has that path."""
+"""The repository for config folders that `exclave upload` sends; no app clashes with it, since
+apps have repositories under `apps/`."""
 
 
 def app_repository(app: str) -> str:
@@ -18,7 +19,7 @@ def app_repository(app: str) -> str:
 
 
 class BuildInput(Command):
-    """What `Build` is started with."""
+    """The input of the workflow `Build`."""
 
     app: Name
     source: Digest
@@ -35,18 +36,18 @@ class Blob(Message):
 
 
 class FetchedSource(Message):
-    """What a release was made of that does not lie in the config's own folder."""
+    """A source of a release that lies outside the config's own folder."""
 
     url: str
-    """Of a git repository, or of a file on the web; without credentials and query."""
+    """URL of a git repository, or of a file on the web; without credentials and query."""
     ref: str = ""
-    """The branch, tag or commit that the config names; empty on the web."""
+    """The branch, tag or commit that the config names; empty for a file on the web."""
     commit: str = ""
-    """What that was when the release was built."""
+    """The commit that `ref` meant when the release was built."""
     directory: str = ""
-    """The folder or file of the repository; empty for all of it."""
+    """The folder or file within the repository; empty for all of it."""
     digest: str = ""
-    """Of a single file: what its content has."""
+    """The digest of the content, if it is a single file."""
     used_by: list[str] = Field(default_factory=list)
     """The files of the config that name it."""
 
@@ -59,20 +60,20 @@ class CheckSource(Message):
 
 
 class CheckedSource(Message):
-    """The config is right and frozen; its manifest is in the app's repository."""
+    """The config is valid and frozen; its manifest is in the app's repository."""
 
     config: Blob
     components: list[ComponentName]
     sandbox: bool = False
-    """There is a sandbox to be packed, too."""
+    """Whether there is a sandbox to pack, too."""
     warnings: list[str] = Field(default_factory=list)
     packed: dict[PartName, Blob] = Field(default_factory=dict)
-    """Parts whose artifacts are there: they were packed from this very source before, or their
-    modules lie elsewhere, and were fetched, checked and packed with the rest."""
+    """Parts whose artifacts exist already: they were packed from this very source before, or their
+    modules come from elsewhere and were fetched, checked and packed together."""
     fetched: list[FetchedSource] = Field(default_factory=list)
-    """What the config names elsewhere, as it was fetched."""
+    """The sources outside the config's folder, as they were fetched."""
     steps: dict[str, Blob] = Field(default_factory=dict)
-    """What steps of actions run in, by action and index, as in `scan/0`: it is packed."""
+    """The packed folders that steps of actions run in, by action and index, such as `scan/0`."""
 
 
 class PackComponent(Message):
@@ -89,7 +90,7 @@ class PackedComponent(Message):
     component: PartName
     artifact: Blob
     reused: bool
-    """It was there already."""
+    """Whether it was there already."""
 
 
 class AssembleRelease(Message):
@@ -110,20 +111,20 @@ class AssembledRelease(Message):
 
 
 class BuildResult(Message):
-    """What `Build` gives back."""
+    """The result of the workflow `Build`."""
 
     app: Name
     release: Digest
     components: dict[ComponentName, Digest]
     sandbox: Digest | None = None
     reused: bool
-    """The very same release existed: nothing was built."""
+    """Whether the very same release existed, so that nothing was built."""
     warnings: list[str] = Field(default_factory=list)
     fetched: list[FetchedSource] = Field(default_factory=list)
-    """What it was made of that does not lie in the config's own folder."""
+    """Its sources outside the config's own folder."""
 
 
 CHECK = Activity("build.check", CheckSource, CheckedSource, timedelta(hours=2))
-"""It fetches, too: from repositories of any size, over networks of any speed."""
+"""Includes fetching, from repositories of any size over networks of any speed."""
 PACK = Activity("build.pack", PackComponent, PackedComponent, timedelta(hours=1))
 ASSEMBLE = Activity("build.assemble", AssembleRelease, AssembledRelease, timedelta(minutes=10))

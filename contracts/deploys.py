@@ -22,45 +22,45 @@ FEATURE_TERRAFORM = "terraform_module/1"
 
 
 INPUTS_LIMIT_BYTES = 256 * 1024
-"""The largest JSON of all values together: they travel with every deploy, and a payload ends at
-2 MiB."""
+"""The largest JSON of all values together: they travel with every deploy, and a payload may have
+2 MiB at most."""
 
 
 class Inputs(Message):
-    """One revision of the values that the install's inputs have; none of them sensitive."""
+    """One revision of the values of the install's inputs; none of them is sensitive."""
 
     revision: int = 0
     values: dict[str, str] = Field(default_factory=dict)
     base: int = 0
-    """The revision that this Install began from; 0 for one that began with none. What the store
-    has beyond it was set through a former Install, and is kept."""
+    """The revision that this Install workflow started from; 0 if it started without any. Values in
+    the store that it does not know were set through a former Install workflow, and are kept."""
     removed: list[str] = Field(default_factory=list)
-    """The inputs whose values were taken back since then."""
+    """The inputs whose values were removed since then."""
 
 
 class Grant(Message):
-    """The turn, and what the Install workflow gives along with it."""
+    """The turn, and what the Install workflow passes to the run along with it."""
 
     turn: Turn
     app: Name
     inputs: Inputs = Field(default_factory=Inputs)
     read: Digest | None = None
-    """A release that the Install workflow has read as one of the app's: nobody need look again."""
+    """A release that the Install workflow has already verified to be one of the app's."""
     schedules: list[str] = Field(default_factory=list)
-    """The ids of the schedules that start the install's actions, as Install knows of them."""
+    """The ids of the schedules that start the install's actions, as far as Install knows."""
 
 
 class DeployInput(Command):
-    """What `Deploy` is started with, by the Install workflow or by anybody."""
+    """The input of the workflow `Deploy`, which the Install workflow or anybody else may start."""
 
     install: Name
     release: Digest
     grant: Grant | None = None
-    """Set by the Install workflow alone, when the turn is free; refused from anybody else."""
+    """Set only by the Install workflow, when the turn is free; refused from anybody else."""
 
 
 class ComponentOutcome(Message):
-    """What became of one component."""
+    """The outcome of one component."""
 
     component: PartName
     outcome: Literal["applied", "unchanged", "skipped", "torn down", "failed", "not attempted"]
@@ -68,7 +68,7 @@ class ComponentOutcome(Message):
 
 
 class DeployResult(Message):
-    """What `Deploy` gives back."""
+    """The result of the workflow `Deploy`."""
 
     install: Name
     release: Digest
@@ -93,36 +93,36 @@ class Decision(Message):
     verb: Literal["plan", "skip", "teardown"]
     reason: str
     release: Digest
-    """The release that the verb takes the component from: for a teardown, the one that made it."""
+    """The release that contains the component: for a teardown, the one that created it."""
     after: list[PartName] = Field(default_factory=list)
-    """What must be done before: the component's dependencies, or, for a teardown, what depended
-    on it."""
+    """Parts that must be finished first: the component's dependencies or, for a teardown, the parts
+    that depend on it."""
 
 
 class TriggeredAction(Message):
-    """An action that something else starts than a person."""
+    """An action that is not started by a person."""
 
     action: ComponentName
     trigger: str
     """As the app config names it, for example `post-deploy-all-components` or `cron`."""
     component: ComponentName | None = None
-    """Of a trigger that belongs to one component."""
+    """The component, for a trigger that belongs to one."""
     cron: str | None = None
     """When, for the trigger `cron`: five fields, or a name such as `@daily`; in UTC."""
     release: Digest | None = None
-    """The release whose action it is; None where that is the run's own."""
+    """The release that contains the action; None for the run's own release."""
 
 
 class Scope(Message):
-    """What a run does with each part of the install, in a stable order along the graph."""
+    """What a run does with each part of the install, in a stable order that follows the graph."""
 
     decisions: list[Decision]
     state_revision: int
     worker: WorkerDescription
     actions: list[TriggeredAction] = Field(default_factory=list)
-    """What the release wants to be run by itself, in the order of their index and name."""
+    """The actions that the release has triggers for, ordered by their index and name."""
     provisioned: bool = False
-    """The install was provisioned before."""
+    """Whether the install was provisioned before."""
 
 
 class ChangeCounts(Message):
@@ -160,20 +160,20 @@ class Outputs(Message):
     sensitive: list[str] = Field(default_factory=list)
     """The names of those that are sensitive."""
     omitted: list[str] = Field(default_factory=list)
-    """The names of those that are too large to travel. All values are in the store. Of very many
-    names, the last entry of a list tells how many there are besides."""
+    """The names of those that are too large to travel. All values are in the store. If there are
+    very many names, the last entry of a list says how many more there are."""
 
 
 class Plan(Message):
-    """A plan, as approval needs it."""
+    """The summary of a plan that an approval needs."""
 
     digest: Digest
     changes: ChangeCounts
     empty: bool
-    """Nothing would change; the component is recorded as done, and there is nothing to apply."""
+    """Nothing would change: the component is recorded as done, and there is nothing to apply."""
     state_revision: int
     outputs: Outputs = Field(default_factory=Outputs)
-    """Only of an empty plan."""
+    """Set only if the plan is empty."""
 
 
 class ApplyInput(OperationInput):
@@ -182,7 +182,7 @@ class ApplyInput(OperationInput):
     plan_key: str
     """The key of the operation that made the plan."""
     digest: Digest
-    """What was approved."""
+    """The digest of the plan that was approved."""
     teardown: bool = False
 
 
@@ -244,8 +244,8 @@ class WaitingPlan(Message):
     teardown: bool
     changes: ChangeCounts
     plan_key: str = ""
-    """The key of the operation that made it, by which its view is read; empty where a control
-    worker from before tells of it."""
+    """The key of the operation that made the plan, needed to read its view; empty if an older
+    control worker reports it."""
 
 
 class PartProgress(Message):
@@ -253,9 +253,9 @@ class PartProgress(Message):
 
     component: PartName
     state: str
-    """One word or two: `waits`, `working`, `waits for approval`, or an outcome."""
+    """`waits`, `working`, `waits for approval`, or an outcome."""
     words: str = ""
-    """What it does, or why it ended so."""
+    """What is being done, or the reason for the outcome."""
 
 
 class Progress(Message):
@@ -271,12 +271,13 @@ class Waiting(Message):
     """The answer of the query `waiting`."""
 
     waits_for: str
-    """In one sentence: the turn, approvals, or nothing."""
+    """In one sentence: that it waits for the turn, for approvals, or for nothing."""
     plans: list[WaitingPlan] = Field(default_factory=list)
 
 
 _DAY = timedelta(days=1)
-"""Above any tool's own timeout, which the supervisor enforces, plus waits for leases and memory."""
+"""More than any tool's own timeout, which the supervisor enforces, plus waits for leases and
+memory."""
 
 SCOPE = Activity("deploy.scope", ScopeInput, Scope, timedelta(minutes=10))
 FINISH = Activity("deploy.finish", FinishInput, Nothing, timedelta(minutes=2))
@@ -290,8 +291,8 @@ VIEW = Activity(
     # A person waits: say that the worker is away instead of waiting with them.
     schedule_to_start=timedelta(seconds=5),
 )
-"""Started by itself, without a workflow; by the update `view`, within the run."""
+"""Started as a standalone activity, without a workflow; or within the run, by the update `view`."""
 
 MOST_VIEWS = 20
-"""How many pages the update `view` gives of one run's plans: each lies in the run's history twice,
-and a history that grows too large, like 2,000 updates, ends the run."""
+"""How many pages of plans the update `view` returns in one run: each page is stored in the run's
+history twice, and a history that grows too large, or has 2,000 updates, ends the run."""

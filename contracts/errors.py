@@ -3,31 +3,31 @@
     ExclaveError
     ├── BadInput          what a person sent is wrong; nothing was started
     ├── BadConfig         the app config is wrong: file, key and what would be right
-    ├── PolicyDenied      a rule of the customer's or of ours forbids it
+    ├── PolicyDenied      a rule, the customer's or Exclave's own, forbids it
     ├── Denied            a person denied the plan
-    ├── Cancelled         a person cancelled the run; nothing is begun for it any more
+    ├── Cancelled         a person cancelled the run; it starts nothing more
     ├── StalePlan         the plan is not what would be done now; plan again
     ├── TurnRefused       another run holds the right to change this install
     ├── EngineFailed      the tool failed; its own last lines are in the message
     ├── OutcomeUnknown    a script was lost without a result; it is not repeated
-    ├── StoreBehind       the store lacks what the run knows to be recorded
+    ├── StoreBehind       the store lacks something that the run knows was recorded
     ├── NotUnderstood     the input needs a feature that this worker lacks
     ├── ToolMissing       a tool is not on the worker's machine
     ├── DeployFailed      components failed; every failure is named
     ├── ActionFailed      an action that belongs to the run failed; the run ends with it
-    ├── NotThere          what was named does not exist (an install, a release)
+    ├── NotThere          the named thing does not exist (an install, a release)
     ├── CredentialsRefused a registry or cloud does not accept the credentials
-    ├── BadAnswer         a customer's worker answered what none of ours does; the run ends
-    ├── PayloadRefused    a payload is not encrypted for whom it was sent to, or was altered
+    ├── BadAnswer         a customer's worker gave an answer that no genuine one gives; the run ends
+    ├── PayloadRefused    a payload is not encrypted for its recipient, or was altered
     ├── KeyMissing        a payload's key is not here (yet)          (retryable)
     ├── LockHeld          somebody else's lock is in the way        (retryable)
     ├── Unreachable       an address does not answer                (retryable)
     ├── DiskFull          the worker's machine has no room          (retryable)
     ├── ToolLost          the tool died by a signal, work may remain (retryable)
-    ├── Draining          the worker is leaving; another attempt goes on (retryable)
+    ├── Draining          the worker is shutting down; another attempt goes on (retryable)
     └── Bug               an exception that nobody foresaw
 
-Retryable means: Temporal tries the activity again, without end, and the UI says what it waits for.
+Retryable means: Temporal retries the activity without limit, and the UI shows what it waits for.
 """
 
 from typing import ClassVar
@@ -40,7 +40,8 @@ from apps.display_text import shown_lines
 class ExclaveError(ApplicationError):
     """An error with a stable type, written for the person who must act.
 
-    Names and values of others may be in its words, which are shown as what they are.
+    The message may contain names and values chosen by others, so control characters in it are made
+    visible.
     """
 
     retryable: ClassVar[bool] = False
@@ -55,11 +56,11 @@ class ExclaveError(ApplicationError):
 
 
 class BadInput(ExclaveError):
-    """What a person sent cannot be used: a wrong key, type, name or id."""
+    """Something that a person sent cannot be used: a wrong key, type, name or id."""
 
 
 class BadConfig(ExclaveError):
-    """The app config is wrong; the message holds every problem with file and key."""
+    """The app config is wrong; the message lists every problem with its file and key."""
 
 
 class PolicyDenied(ExclaveError):
@@ -71,11 +72,11 @@ class Denied(ExclaveError):
 
 
 class Cancelled(ExclaveError):
-    """A person cancelled the run, so nothing is begun for it any more."""
+    """A person cancelled the run, so it starts nothing more."""
 
 
 class StalePlan(ExclaveError):
-    """What would be done now is more than, or other than, what was planned; plan again."""
+    """The changes to be made now differ from, or exceed, those that were planned; plan again."""
 
 
 class TurnRefused(ExclaveError):
@@ -83,7 +84,7 @@ class TurnRefused(ExclaveError):
 
 
 class EngineFailed(ExclaveError):
-    """A tool ended with a failure of its own."""
+    """A tool failed by itself."""
 
 
 class OutcomeUnknown(ExclaveError):
@@ -91,7 +92,7 @@ class OutcomeUnknown(ExclaveError):
 
 
 class StoreBehind(ExclaveError):
-    """The store is older than what the run has seen of it: a restored copy, or another store."""
+    """The store is older than the run last saw it: a restored copy, or another store."""
 
 
 class NotUnderstood(ExclaveError):
@@ -107,27 +108,27 @@ class DeployFailed(ExclaveError):
 
 
 class ActionFailed(ExclaveError):
-    """An action that the run was to run by itself failed."""
+    """An action that the run triggered failed."""
 
 
 class NotThere(ExclaveError):
-    """What was named does not exist."""
+    """The named thing does not exist."""
 
 
 class CredentialsRefused(ExclaveError):
-    """A registry or a cloud does not accept the credentials that were shown."""
+    """A registry or a cloud does not accept the credentials that it was given."""
 
 
 class PayloadRefused(ExclaveError):
-    """A payload was not encrypted for the one it was sent to, or was altered on its way."""
+    """A payload was not encrypted for its recipient, or was altered on the way."""
 
 
 class BadAnswer(ExclaveError):
-    """A customer's worker answered what no worker of ours answers."""
+    """A customer's worker gave an answer that no genuine worker gives."""
 
 
 class KeyMissing(ExclaveError):
-    """The key that a payload names is not here; after a rotation it may be on its way."""
+    """The key that a payload names is not here; after a rotation it may still arrive."""
 
     retryable = True
 
@@ -151,13 +152,13 @@ class DiskFull(ExclaveError):
 
 
 class ToolLost(ExclaveError):
-    """The tool died by a signal; what remains is done by the next attempt."""
+    """The tool died by a signal; the next attempt does the rest."""
 
     retryable = True
 
 
 class Draining(ExclaveError):
-    """The worker is leaving and had not begun; the next attempt begins elsewhere or later."""
+    """The worker is shutting down and had not begun; the next attempt starts elsewhere or later."""
 
     retryable = True
 
@@ -167,5 +168,5 @@ class Bug(ExclaveError):
 
 
 def by_type(type_name: str) -> type[ExclaveError]:
-    """The class of a recorded error; what an older or newer version recorded may be a Bug here."""
+    """The class of a recorded error; `Bug` for a type that only another version knows."""
     return {one.__name__: one for one in ExclaveError.__subclasses__()}.get(type_name, Bug)

@@ -21,7 +21,7 @@ from contracts.releases import DeclaredInput
 from contracts.stacks import Stack, StorePlace
 
 RunId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
-"""Temporal's id of one run; a grant to anything else would be refused by the server for ever."""
+"""Temporal's id of one run; the server would refuse a grant to anything else for ever."""
 
 
 class TurnRequest(Message):
@@ -30,7 +30,7 @@ class TurnRequest(Message):
     workflow_id: str
     run_id: RunId
     release: Digest | None = None
-    """The release that the run is to bring, if it brings one."""
+    """The release that the run will deploy, if it deploys one."""
 
 
 class TurnEnd(Message):
@@ -39,15 +39,15 @@ class TurnEnd(Message):
     workflow_id: str
     run_id: str
     turn: Turn | None
-    """None where it ended before its turn came."""
+    """None if it ended before its turn came."""
     release: Digest | None = None
-    """What the install runs now, if the run changed that."""
+    """The release that the install runs now, if the run changed that."""
     worker: WorkerDescription | None = None
-    """What the run learnt of the worker."""
+    """The worker's description, if the run obtained a newer one."""
     target: Digest | None = None
-    """The release that the run was to bring."""
+    """The release that the run was meant to deploy."""
     outcomes: list[ComponentOutcome] = Field(default_factory=list)
-    """What became of each part that the run looked at."""
+    """The outcome of each part that the run considered."""
     failure: str = ""
     """Why the run failed; empty if it did not."""
     provisioned: bool | None = None
@@ -59,7 +59,7 @@ class TurnEnd(Message):
 
 
 class Holder(Message):
-    """Who holds the turn."""
+    """The run that holds the turn."""
 
     turn: Turn
     run_id: str
@@ -80,7 +80,7 @@ class PartNow(Message):
     outcome: str
     reason: str = ""
     release: Digest | None
-    """The release that the run was to bring."""
+    """The release that the run was meant to deploy."""
     workflow_id: str
     """The run."""
     at: str
@@ -88,7 +88,7 @@ class PartNow(Message):
 
 
 class RunFailure(Message):
-    """The newest run that failed, while none after it went well."""
+    """The newest failed run; none after it has succeeded."""
 
     workflow_id: str
     message: str
@@ -101,23 +101,23 @@ class ReleaseBefore(Message):
 
     release: Digest
     values: dict[str, str] = Field(default_factory=dict)
-    """None of them sensitive."""
+    """None of them is sensitive."""
     workflow_id: str
-    """The run that brought it."""
+    """The run that deployed it."""
     at: str
     """UTC, ISO 8601."""
 
 
 class MadeBy(Message):
-    """The releases that have made what is there of a part."""
+    """The releases that created what exists of a part now."""
 
     component: PartName
     releases: list[Digest]
-    """The one that was applied last, and after it one whose apply failed, if that came later."""
+    """The one that was applied last, then one whose apply failed later, if any."""
 
 
 class CarriedInstall(Message):
-    """What the Install workflow carries over when it continues as new."""
+    """The state that the Install workflow carries over when it continues as new."""
 
     last_turn: int = 0
     holder: Holder | None = None
@@ -134,7 +134,7 @@ class CarriedInstall(Message):
     parts: list[PartNow] = Field(default_factory=list)
     failure: RunFailure | None = None
     before: list[ReleaseBefore] = Field(default_factory=list)
-    """Newest first; the first is the one that runs."""
+    """Newest first; the first one is running now."""
     schedules: list[str] = Field(default_factory=list)
     told: list[Digest] | None = None
     """The releases that the install was told to run, newest first."""
@@ -142,16 +142,16 @@ class CarriedInstall(Message):
 
 
 class InstallInput(Command):
-    """What `Install` is started with."""
+    """The input of the workflow `Install`."""
 
     install: Name
     app: Name
     release: Digest | None = None
-    """A release to read the declared inputs from: they can be set before the first deploy."""
+    """A release whose declared inputs are read, so that they can be set before the first deploy."""
     store: StorePlace | None = None
-    """Where the install's store is to be; without it, on the worker's own disk."""
+    """The place of the install's store; without it, the worker's own disk."""
     carried: CarriedInstall | None = None
-    """Set by continue-as-new alone."""
+    """Set only by continue-as-new."""
 
 
 class DeployRequest(Command):
@@ -176,8 +176,8 @@ class RollbackRequest(Command):
     release: Digest | None = None
     """A release that the install has run; by default, the one before the newest."""
     inputs: bool = False
-    """Bring back the inputs that it had then, too. Sensitive ones stay as they are: an old secret
-    may have been revoked since."""
+    """Whether to restore the inputs that it had then, too. Sensitive ones stay as they are, since
+    an old secret may have been revoked."""
 
 
 class ActRequest(Command):
@@ -188,14 +188,14 @@ class ActRequest(Command):
 
 
 class RunStarted(Message):
-    """What an update that starts a run gives back at once: the run."""
+    """The immediate result of an update that starts a run: which run it is."""
 
     workflow_id: str
     run_id: str
 
 
 class SetInputs(Command):
-    """The argument of the update `set_inputs`: values by input; null takes a value back."""
+    """The argument of the update `set_inputs`: values by input; null removes a value."""
 
     values: dict[str, str | None]
 
@@ -206,16 +206,16 @@ class InstallStatus(Message):
     app: Name
     install: Name
     release: Digest | None
-    """The release of the newest deploy that ended well."""
+    """The release of the newest deploy that succeeded."""
     holder: Turn | None
     queue: list[str]
     inputs: Inputs
     declared: list[DeclaredInput] | None = None
-    """The inputs that can be set; None until a release was read."""
+    """The inputs that can be set; None until a release has been read."""
     worker: ConnectedWorker | None
     provisioned: bool = False
     parts: list[PartNow] = Field(default_factory=list)
-    """What runs where, as the newest run of each part left it."""
+    """Each part as its newest run left it."""
     failure: RunFailure | None = None
     before: list[ReleaseBefore] = Field(default_factory=list)
     """The releases that it has run, newest first."""
@@ -223,15 +223,15 @@ class InstallStatus(Message):
 
 
 class InstallReleases(Public):
-    """The answer of the query `releases`: what the install's worker may pull.
+    """The answer of the query `releases`: the releases that the install's worker may pull.
 
-    Gateways ask for it, and have no key of any install.
+    Not encrypted, since gateways ask for it and have no install's key.
     """
 
     repository: str
-    """Where all of them lie."""
+    """The repository that holds all of them."""
     releases: list[Digest]
-    """Those that the install was told to run, and those that made what is there; newest first."""
+    """Those that the install was told to run, and those that created what exists; newest first."""
 
 
 class RunTurn(Message):
@@ -240,7 +240,7 @@ class RunTurn(Message):
     turn: Turn | None
     wants: bool
     release: Digest | None = None
-    """The release that the run is to bring, if it brings one."""
+    """The release that the run will deploy, if it deploys one."""
 
 
 class OpenRunsInput(Message):
@@ -250,14 +250,14 @@ class OpenRunsInput(Message):
 
 
 class OpenRun(Message):
-    """An open run of the install, and how it stands to the turn."""
+    """An open run of the install, and whether it holds or wants the turn."""
 
     workflow_id: str
     run_id: str
     turn: Turn | None
     wants: bool
     release: Digest | None = None
-    """The release that it is to bring, if it brings one."""
+    """The release that it will deploy, if it deploys one."""
 
 
 class OpenRuns(Message):

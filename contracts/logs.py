@@ -1,6 +1,6 @@
-"""Logs: what the tools of a run printed, read on demand from the install's worker.
+"""Logs: what a run's tools printed, read on demand from the install's worker.
 
-They are kept there, and only what a person asks for travels, without what is sensitive.
+Logs stay with the worker; only what a person asks for travels, with sensitive values masked.
 """
 
 from datetime import timedelta
@@ -12,7 +12,7 @@ from contracts.names import Name
 FEATURE_LOGS = "logs/1"
 
 LOG_PAGE_BYTES = 64 * 1024
-"""The most that one answer holds."""
+"""The most that one answer contains."""
 
 
 class ReadLog(WorkerInput):
@@ -20,21 +20,21 @@ class ReadLog(WorkerInput):
 
     install: Name
     key: str
-    """The operation's key, as its own activity was given it."""
+    """The key from the operation's own input."""
     position: int = 0
-    """Where to read on: 0, or what the answer before told."""
+    """Where to start reading: 0, or the `position` of the previous answer."""
     wait_seconds: float = 0.0
-    """How long to wait for something new, at most 30."""
+    """How long to wait for new output, at most 30."""
 
 
 class LogPage(Message):
-    """A piece of what an operation's tools printed, all of them one after the other."""
+    """A piece of the output of an operation's tools, one tool after another."""
 
     text: str
     position: int
-    """What to ask for next."""
+    """Where the next page begins."""
     ended: bool
-    """The operation has ended, and nothing comes after this."""
+    """The operation has ended, and no more output follows."""
 
 
 READ_LOG = Activity(
@@ -45,4 +45,4 @@ READ_LOG = Activity(
     # A person waits: say that the worker is away instead of waiting with them.
     schedule_to_start=timedelta(seconds=5),
 )
-"""Started by itself, without a workflow."""
+"""Started as a standalone activity, without a workflow."""

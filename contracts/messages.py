@@ -1,11 +1,11 @@
 """The two kinds of message, and what many of them share.
 
-What people send (`Command`) refuses unknown fields, so that a misspelt key is told at once. What
-control plane and workers send each other (`Message`) tolerates them, since either side may be
+What people send (`Command`) refuses unknown fields, so that a misspelt key is reported at once.
+What control plane and workers send each other (`Message`) tolerates them, since either side may be
 months older than the other. Fields are never removed and names never reused.
 
-Each process takes in the whole contract and speaks a part of it, so a message is made ready when it
-is first used: that spares an idle worker 4 MB, and each start its time.
+Each process imports the whole contract but uses only a part of it, so pydantic builds a model when
+it is first used (`defer_build`). That saves an idle worker 4 MB, and time at each start.
 """
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -26,27 +26,27 @@ class Message(BaseModel):
 
 
 class Public(Message):
-    """A message that is not encrypted: it says nothing that search attributes do not say, too."""
+    """A message that is not encrypted: it contains only what search attributes show, too."""
 
 
 class Turn(Message):
     """The right to change an install."""
 
     number: int
-    """Only grows; a worker refuses a number lower than one it has seen."""
+    """Only ever grows; a worker refuses a number lower than one it has seen."""
     workflow_id: str
     """The run that holds it; a worker refuses another run with the same number."""
 
 
 class WorkerInput(Message):
-    """What every activity of an install worker is told."""
+    """The base of the input of every activity of an install worker."""
 
     requires: list[str] = Field(default_factory=list)
-    """Features that a worker must know to do this rightly; it refuses what it does not know."""
+    """Features that a worker needs to do this correctly; it refuses if it lacks one."""
 
 
 class OperationInput(WorkerInput):
-    """An operation on one part of an install, which is done once for its key."""
+    """An operation on one part of an install, done once per key."""
 
     install: Name
     app: Name
@@ -57,22 +57,22 @@ class OperationInput(WorkerInput):
     turn: Turn
     inputs_revision: int = 0
     state_revision: int = 0
-    """The newest revision of the install's state that the run knows of; the store must have it."""
+    """The newest revision of the install's state that the run has seen; the store must have it."""
 
 
 class WorkerDescription(Message):
-    """What an install worker says of itself."""
+    """How an install worker describes itself."""
 
     protocol: int
     features: list[str]
     tools: dict[str, str]
-    """Version by tool, for example `{"terraform": "1.11.4"}`; a missing tool is not in it."""
+    """Version by tool, for example `{"terraform": "1.11.4"}`; missing tools are left out."""
     version: str
     host: str
     approval: str = ""
-    """Whose approval an apply needs by the customer's policy: `vendor`, `customer` or `both`."""
+    """Whose approval the customer's policy requires to apply: `vendor`, `customer` or `both`."""
     rules: list[str] = Field(default_factory=list)
-    """The keys of the customer's policy that are not at their default; nothing of what they say."""
+    """The keys of the customer's policy that differ from the default, without their values."""
 
 
 class Nothing(Message):

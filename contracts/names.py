@@ -1,8 +1,8 @@
 """The names on the wire: task queues, workflow ids, search attributes.
 
-The first two segments of a workflow id say whose run it is (`deploy/acme/7` belongs to the install
-`acme`, `build/shop/…` to the app `shop`); nothing may depend on the rest, since schedules append a
-time to it.
+The first two segments of a workflow id name its kind and owner (`deploy/acme/7` belongs to the
+install `acme`, `build/shop/…` to the app `shop`). Nothing may depend on the rest, since schedules
+append a time to it.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ ComponentName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9][a-zA-Z0-
 PartName = Annotated[
     str, StringConstraints(pattern=rf"^({SANDBOX}|[a-zA-Z0-9][a-zA-Z0-9_-]{{0,127}})$")
 ]
-"""A part of an install that an engine deploys: a component, by its name, or the sandbox."""
+"""A part of an install that an engine deploys: the sandbox, or a component by its name."""
 
 Digest = Annotated[str, StringConstraints(pattern=DIGEST_PATTERN)]
 """An OCI digest, for example of a release: `sha256:` and 64 hexadecimal digits."""
@@ -45,29 +45,30 @@ SEARCH_ATTRIBUTES: Final = (
     ATTRIBUTE_STATUS,
     ATTRIBUTE_COMPONENT,
 )
-"""All of type Keyword: an SQL store allows ten of those and three of any other type."""
+"""All have the type Keyword: an SQL store allows ten of that type and three of any other."""
 
 
 ID_LIMIT: Final = 255
-"""The most characters of any id: a server on PostgreSQL keeps no more, and tries to keep a longer
-one again without end."""
+"""The most characters of any id: a Temporal server on PostgreSQL cannot store a longer one, and
+retries for ever."""
 _ID: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:@+=~/-]{{0,{ID_LIMIT - 1}}}")
 
 
 def is_id(text: str) -> bool:
-    """Whether that may be the id of a workflow or of an activity, which is shown to people and
-    stands in logs. Every id that is made here is one, also with a schedule's time at its end.
+    """Whether the text may be the id of a workflow or activity, which people and logs see.
+
+    Every id that Exclave makes may, also with the time that a schedule appends.
     """
     return _ID.fullmatch(text) is not None
 
 
 def action_subject(action: str) -> str:
-    """What the operations of an action work on; those of a component work on its name."""
+    """The subject of an action's operations; that of a component's is its name."""
     return f"action/{action}"
 
 
 def digits_of(text: str) -> str:
-    """32 hexadecimal digits that stand for a text which is too long for an id."""
+    """32 hexadecimal digits that identify a text which is too long for an id."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -82,12 +83,12 @@ def install_workflow_id(install: str) -> str:
 
 
 def access_workflow_id(org: str) -> str:
-    """The workflow id of the Access workflow: who of the org's workers may pass the gateway."""
+    """The workflow id of the Access workflow, which knows the workers that the gateway lets in."""
     return f"access/{org}"
 
 
 def owner_of(workflow_id: str) -> tuple[str, str] | None:
-    """The kind and the owner that a workflow id names, or None where it has another form."""
+    """The kind and the owner that a workflow id names, or None if it has another form."""
     kind, _, rest = workflow_id.partition("/")
     owner, _, _ = rest.partition("/")
     return (kind, owner) if kind and owner else None

@@ -1,4 +1,4 @@
-"""Stopping an operation: what a cancelled run asks of the worker before it says that it ended."""
+"""Stopping an operation: a cancelled run asks the worker for this before it ends."""
 
 from datetime import timedelta
 
@@ -14,11 +14,11 @@ class StopInput(WorkerInput):
 
     install: Name
     subject: str
-    """What the operation works on: a component's name, or `action/` and an action's."""
+    """What the operation works on: a component's name, or `action/` and an action's name."""
     key: str
-    """The operation's key, as its own activity was given it."""
+    """The key from the operation's own input."""
     turn: Turn | None = None
-    """The run's turn, for the record: what a run began it may always stop, so none is checked."""
+    """The run's turn, for the record only: a run may always stop what it began."""
 
 
 class Stopped(Message):
@@ -32,6 +32,6 @@ STOP = Activity(
     "operation.stop",
     StopInput,
     Stopped,
-    # A tool may take its time to stop by itself, and a worker on another machine may have it.
+    # A tool may stop slowly, and it may run under a worker on another machine.
     timedelta(days=1),
 )

@@ -1,4 +1,4 @@
-"""What a command asks before it sends anything: whether the control plane and it have one key."""
+"""Lets a command check, before it sends anything, that the control plane has the same keys."""
 
 from datetime import timedelta
 
@@ -7,7 +7,7 @@ from contracts.messages import Message, WorkerInput
 
 
 class ProveKeys(WorkerInput):
-    """The input of `control.keys`: nothing that says anything, encrypted where all else is."""
+    """The input of `control.keys`: random, and encrypted if payloads are."""
 
     nonce: str
 
@@ -16,9 +16,9 @@ class KeysProven(Message):
     """The control worker could read the question."""
 
     nonce: str
-    """The question's, so that the answer is to this one."""
+    """The question's nonce, which ties the answer to it."""
     encrypted: bool
-    """The control worker has keys, and encrypts what it says."""
+    """Whether the control worker has keys and encrypts its payloads."""
 
 
 PROVE_KEYS = Activity(
@@ -27,6 +27,6 @@ PROVE_KEYS = Activity(
     KeysProven,
     timedelta(seconds=10),
     retry=FEW,
-    # As long as a person waits for any other answer of a control worker.
+    # A person waits as long for any other answer of a control worker.
     schedule_to_start=timedelta(seconds=10),
 )

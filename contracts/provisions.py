@@ -8,38 +8,38 @@ from contracts.messages import Command, Message, Nothing, Turn, WorkerInput
 from contracts.names import Digest, Name
 
 FEATURE_PROVISION = "provision/1"
-"""The sandbox, and actions that are triggered."""
+"""Sandboxes and triggered actions."""
 
 
 class ProvisionInput(Command):
-    """What `Provision` is started with, by the Install workflow or by anybody."""
+    """The input of the workflow `Provision`, which Install or anybody else may start."""
 
     install: Name
     release: Digest
-    """The release whose sandbox it is."""
+    """The release that contains the sandbox."""
     grant: Grant | None = None
-    """Set by the Install workflow alone, when the turn is free; refused from anybody else."""
+    """Set only by the Install workflow, when the turn is free; refused from anybody else."""
 
 
 class ProvisionResult(Message):
-    """What `Provision` gives back."""
+    """The result of the workflow `Provision`."""
 
     install: Name
     release: Digest
     sandbox: ComponentOutcome | None
-    """None where the release has no sandbox."""
+    """None if the release has no sandbox."""
 
 
 class DeprovisionInput(Command):
-    """What `Deprovision` is started with, by the Install workflow or by anybody."""
+    """The input of the workflow `Deprovision`, which Install or anybody else may start."""
 
     install: Name
     grant: Grant | None = None
-    """Set by the Install workflow alone, when the turn is free; refused from anybody else."""
+    """Set only by the Install workflow, when the turn is free; refused from anybody else."""
 
 
 class DeprovisionResult(Message):
-    """What `Deprovision` gives back."""
+    """The result of the workflow `Deprovision`."""
 
     install: Name
     components: list[ComponentOutcome]
@@ -47,7 +47,7 @@ class DeprovisionResult(Message):
 
 
 class DeprovisionScopeInput(WorkerInput):
-    """The input of `deprovision.scope`; each part is torn down from the release that made it."""
+    """The input of `deprovision.scope`; each part is torn down with the release that created it."""
 
     install: Name
     app: Name
@@ -71,6 +71,6 @@ DEPROVISION_FINISH = Activity(
     "deprovision.finish",
     DeprovisionFinishInput,
     Nothing,
-    # A store of many small objects far away.
+    # The store may be far away and hold many small objects.
     timedelta(minutes=30),
 )

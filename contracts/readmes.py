@@ -1,4 +1,4 @@
-"""The readme of an install: the app's page, rendered where the install's values are."""
+"""The readme of an install: the app's page, rendered on the worker, which has the values."""
 
 from datetime import timedelta
 
@@ -11,7 +11,7 @@ from contracts.names import Digest, Name
 FEATURE_README = "readme/1"
 
 README_LIMIT_BYTES = 256 * 1024
-"""The most that is sent of one."""
+"""The most that is sent of a readme."""
 
 
 class ReadReadme(WorkerInput):
@@ -21,16 +21,16 @@ class ReadReadme(WorkerInput):
 
 
 class Readme(Message):
-    """The page, without what is sensitive."""
+    """The page, with sensitive values masked."""
 
     app: Name
     release: Digest
-    """The release whose readme it is: the one deployed last, or else provisioned last."""
+    """The release that contains it: the one deployed last, or else provisioned last."""
     text: str
     problems: list[str] = Field(default_factory=list)
-    """Why parts of it stay as they are written."""
+    """Why some templates in it could not be rendered."""
     is_cut: bool = False
-    """It is longer than what is sent."""
+    """Whether `text` is only the beginning of a longer page."""
 
 
 READ_README = Activity(
@@ -41,4 +41,4 @@ READ_README = Activity(
     # A person waits: say that the worker is away instead of waiting with them.
     schedule_to_start=timedelta(seconds=5),
 )
-"""Started by itself, without a workflow."""
+"""Started as a standalone activity, without a workflow."""

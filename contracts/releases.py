@@ -1,4 +1,4 @@
-"""What the control plane reads of a release: its graph and what it may be given, no content."""
+"""What the control plane reads from a release: its graph and declared inputs, no content."""
 
 from datetime import timedelta
 
@@ -9,7 +9,7 @@ from contracts.messages import Message
 from contracts.names import ComponentName, Digest, Name
 
 GRAPH_LIMIT_BYTES = 256 * 1024
-"""The largest graph that a workflow's history takes."""
+"""The largest graph that may enter a workflow's history."""
 
 
 class ReadRelease(Message):
@@ -20,7 +20,7 @@ class ReadRelease(Message):
 
 
 class ReleaseComponent(Message):
-    """A component as the graph shows it."""
+    """A node of the release's graph."""
 
     name: ComponentName
     type: str
@@ -46,10 +46,10 @@ class ReleaseGraph(Message):
     inputs: list[DeclaredInput] = Field(default_factory=list)
     actions: list[ComponentName] = Field(default_factory=list)
     sandbox: bool = False
-    """It has a sandbox, which Provision brings."""
+    """Whether it has a sandbox, which `Provision` deploys."""
 
 
 READ = Activity(
     "release.read", ReadRelease, ReleaseGraph, timedelta(seconds=30), retry=FEW, heartbeat=None
 )
-"""An activity of the control worker, which somebody waits for."""
+"""Runs on the control worker, while somebody waits for the answer."""

@@ -1,4 +1,4 @@
-"""Schedules: the actions of an install that a clock starts, each as one of Temporal's schedules."""
+"""Schedules: an install's actions that run at set times, each as a schedule of Temporal."""
 
 from datetime import timedelta
 
@@ -9,8 +9,8 @@ from contracts.messages import Message
 from contracts.names import ComponentName, Digest, Name
 
 MOST_SCHEDULES = 50
-"""Of one install. Together they start an action at most so many times a minute, since no time that
-a schedule takes comes more often than that."""
+"""The most that one install may have. It also bounds how many actions start per minute, since a
+schedule fires once a minute at most."""
 
 
 class CronAction(Message):
@@ -27,13 +27,13 @@ class SetSchedules(Message):
     install: Name
     app: Name
     actions: list[CronAction]
-    """All that shall run; any other schedule of the install is deleted. Where `release` is named,
-    what the install's worker says of it, which decides nothing."""
+    """All that shall run; any other schedule of the install is deleted. If `release` is set, this
+    is only what the install's worker reported, and is not used."""
     known: list[str] = Field(default_factory=list)
-    """Ids of schedules that the caller knows of: the server's list of them lags behind."""
+    """Ids of schedules that the caller knows of, since the server's list lags behind."""
     release: Digest | None = None
-    """Whose actions they are: it is read which ones, and when. A customer's worker is not asked how
-    often the vendor's control plane starts something."""
+    """The release from which the actions and their times are read: a customer's worker must not
+    decide how often the vendor's control plane starts something."""
 
 
 class SchedulesSet(Message):

@@ -1,4 +1,4 @@
-"""The stack: what a customer applies, so that an install's worker runs there."""
+"""The stack: what a customer applies in their account to run an install's worker."""
 
 from datetime import timedelta
 
@@ -16,7 +16,7 @@ class StorePlace(Command):
     """`s3://bucket/prefix`."""
     region: str | None = None
     endpoint: str | None = None
-    """URL of a store that speaks S3; without it, AWS."""
+    """URL of an S3-compatible store; without it, AWS."""
 
 
 class RenderStack(Message):
@@ -28,15 +28,15 @@ class RenderStack(Message):
 
 
 class Stack(Message):
-    """A rendered stack; also the answer of Install's query `stack`. No secret is in it."""
+    """A rendered stack; also the answer of Install's query `stack`. It contains no secret."""
 
     kind: str
-    """What it is for, for example `systemd`."""
+    """The kind of machine that it is for, for example `systemd`."""
     files: dict[str, str] = Field(default_factory=dict)
     """Content by path within the stack's folder; a few kB in all."""
     token_file: str = ""
-    """Where the one-time token of the worker's enrolment belongs, if it needs one; whoever writes
-    the stack has a fresh one made."""
+    """The path for the worker's one-time enrolment token, if it needs one; whoever writes the stack
+    to disk requests a fresh token."""
 
 
 RENDER_STACK = Activity("stack.render", RenderStack, Stack, timedelta(minutes=1))

@@ -14,7 +14,7 @@ from temporalio.workflow import ActivityCancellationType
 
 from contracts import operations
 from contracts.activities import Activity
-from contracts.answers import AnswerTo, Unfit, too_much
+from contracts.answers import AnswerTo, Unfit, problem_of
 from contracts.errors import BadAnswer, BadConfig, BadInput, NotThere, NotUnderstood, by_type
 from contracts.names import BUILD_QUEUE, CONTROL_QUEUE, install_queue
 from contracts.operations import StopInput
@@ -135,7 +135,7 @@ def _fit(activity: Activity[I, O], answer: O | Unfit, *, theirs: bool) -> O:
     """
     if isinstance(answer, Unfit):
         raise BadAnswer(f"The install's worker answered {activity.name}, and {answer.why}.")
-    why = too_much(answer) if theirs else ""
+    why = problem_of(answer) if theirs else ""
     # Asked in this order: a run whose worker is one of ours has no marker of the patch.
     if why and workflow.patched(BOUNDED):
         raise BadAnswer(f"The install's worker answered {activity.name}, and {why}.")

@@ -1,4 +1,4 @@
-"""What the contract declares, found by looking."""
+"""Finds all messages and activities that the contract declares."""
 
 import importlib
 import pkgutil
@@ -17,7 +17,7 @@ def modules() -> list[ModuleType]:
 
 
 def models() -> dict[str, type[BaseModel]]:
-    """Every message, by name; the bases are none."""
+    """Every message, by name, without the base classes."""
     found = {
         value.__name__: value
         for module in modules()

@@ -1,4 +1,4 @@
-"""How activities are declared: nothing hangs unnoticed, and nothing is tried in vain for ever."""
+"""Declarations of activities: nothing hangs unnoticed, and nothing is retried in vain for ever."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Each error has a stable type, and is retryable or not for good."""
+"""Each error has a stable type, and whether it is retryable never changes."""
 
 import pytest
 
@@ -15,7 +15,7 @@ RETRYABLE = {
     "LockHeld": True, "Unreachable": True, "ToolLost": True, "Draining": True,
     "DiskFull": True,
 }  # fmt: skip
-"""What versions in the field record and match: names are never removed nor changed."""
+"""Deployed versions record and match these: names are never removed nor changed."""
 
 ALL = ExclaveError.__subclasses__()
 

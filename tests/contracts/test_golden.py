@@ -34,7 +34,7 @@ def test_no_model_of_a_golden_is_gone() -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_field_stands_in_a_golden(name: str) -> None:
-    """Or the day it is renamed goes unnoticed."""
+    """Otherwise, a rename of the field would go unnoticed."""
     seen = {key for path in FILES if path.stem == name for key in json.loads(path.read_bytes())}
     assert MODELS[name].model_fields.keys() <= seen
 
@@ -47,7 +47,7 @@ def test_it_parses_and_keeps_every_field(path: Path) -> None:
 
 
 def _kept(golden: Any, now: Any) -> bool:
-    """Whether everything of the golden is there still, among what was added since."""
+    """Whether everything in the golden is still there; more may have been added."""
     if isinstance(golden, dict):
         return isinstance(now, dict) and all(
             key in now and _kept(value, now[key]) for key, value in golden.items()

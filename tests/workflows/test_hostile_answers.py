@@ -66,8 +66,8 @@ def decided(*parts: Any) -> dict[str, Any]:
         (decided(decision("a"), decision("a")), "the same part twice"),
         (decided(*(decision(f"p{n}", reason="") for n in range(1_001))), "more than 1000"),
         (decided(decision("a", reason="x" * 600_000)), "more than the 524288"),
-        (scope(state_revision=10**30), "the revision of its state"),
-        (scope(state_revision=-1), "the revision of its state"),
+        (scope(state_revision=10**30), "its state revision"),
+        (scope(state_revision=-1), "its state revision"),
         (
             scope(actions=[{"action": f"a{n}", "trigger": "cron"} for n in range(501)]),
             "more than 500",
@@ -90,8 +90,8 @@ async def test_a_scope_that_is_none(site: Site, answer: Any, why: str) -> None:
     ("answer", "why"),
     [
         ({}, "is no Plan"),
-        (plan_of("x", changes=ChangeCounts(create=-1)), "changes that there cannot be"),
-        (plan_of("x", state_revision=10**30), "the revision of its state"),
+        (plan_of("x", changes=ChangeCounts(create=-1)), "impossible count of changes"),
+        (plan_of("x", state_revision=10**30), "its state revision"),
         (plan_of("x", outputs=Outputs(values={"a": "x" * 200_000})), "more than the 131072"),
     ],
 )
@@ -159,8 +159,8 @@ def _final(error: ApplicationError) -> ApplicationError:
         ({"steps": None}, "is no ActionScope"),
         ({"steps": ["x"] * 201}, "more than 200"),
         ({"steps": ["x" * 129]}, "a step's name is longer"),
-        ({"timeout_seconds": 1e300}, "which no action may"),
-        ({"timeout_seconds": -1.0}, "which no action may"),
+        ({"timeout_seconds": 1e300}, "outside of what an action may have"),
+        ({"timeout_seconds": -1.0}, "outside of what an action may have"),
         ({"app": "other"}, "is of the app other, and the install is one of"),
     ],
 )
