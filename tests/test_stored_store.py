@@ -19,6 +19,7 @@ from apps.parts import SANDBOX
 from apps.sensitivity import Sensitive
 from contracts import deploys
 from contracts.errors import StoreBehind
+from contracts.names import action_subject
 from store.customer import Answer, answered, ask, waiting
 from store.install_state import ActionRecord, ActionRun, ComponentRecord, Output
 from store.journal import Entry, Failure, Journal, Outcome, Run
@@ -212,10 +213,11 @@ def test_the_turn(workplace: Workplace) -> None:
 def test_a_lease_keeps_other_machines_away(workplace: Workplace) -> None:
     held = Lease(APPLY_KEY, MACHINE.id, MACHINE.boot, expires_at=AT + 90, since=AT)
     other = Leases(workplace.store, OTHER_MACHINE, lambda: AT)
-    assert other.others() == {f"{INSTALL}/network": held}
-    assert other.acquire(f"{INSTALL}/network", "run-9/network/apply/1") == held
+    of_action = Lease(OPEN_KEY, MACHINE.id, MACHINE.boot, expires_at=AT + 90, since=AT)
+    assert other.others() == {"network": held, action_subject("health"): of_action}
+    assert other.acquire("network", "run-9/network/apply/1") == held
     own = Leases(workplace.store, MACHINE, lambda: AT + 10)
-    assert own.renew(f"{INSTALL}/network").since == AT
+    assert own.renew("network").since == AT
 
 
 def test_a_plan_is_what_was_approved(workplace: Workplace) -> None:

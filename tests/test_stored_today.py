@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.stored.generations import GENERATIONS, GOLDEN, PROSE, content_of, files
-from tests.stored.places import PASSING, PLACES, place_of
+from tests.stored.places import PASSING, PLACES, UNRECORDED, place_of
 from tests.stored.record import record
+from tests.stored.writers import called, writers
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,14 @@ def test_every_place_has_a_golden_and_every_golden_a_place() -> None:
     found = {name: place_of(name) for name in files(NEWEST)}
     assert [name for name in names if found[name] is None] == []
     assert PLACES - set(found.values()) == set()
+
+
+def test_whatever_writes_is_recorded_or_said_why_not(tmp_path: Path) -> None:
+    """Where it fails: have `tests/stored` write a golden by it, or say in `places` why there is
+    none to be."""
+    with called() as recorded:
+        record(tmp_path)
+    assert {name for _, name in writers() - recorded} == UNRECORDED.keys()
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)

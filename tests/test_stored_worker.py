@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from activities.action.outputs_file import read_outputs_file
+from activities.action.script import Script
 from activities.customer.audit_chain import Head, verify
 from activities.customer.audit_log import FOLDER, WorkerJournal, kept_head
 from activities.operations.processes import Process
@@ -22,6 +24,8 @@ from activities.operations.subject import CurrentRun, Subject
 from activities.releases.reader import ReleaseReader
 from activities.releases.unpacked import Unpacked, unpacked_at
 from activities.secrets.kept import kept_secrets
+from activities.secrets.masking import Mask
+from activities.terraform.applying import note_unsaved
 from activities.terraform.backend import Backend
 from activities.terraform.state_file import left_unsaved, printed_unsaved
 from apps.parts import SANDBOX
@@ -35,6 +39,7 @@ from tests.stored.workplace import workplace_in
 from tests.stored.write_release import release_in
 from tests.stored.write_store import APPLY_KEY, OPEN_KEY, STATE, VALUES
 from tests.stored.write_worker import (
+    CURRENT,
     DATA,
     ENDED,
     ORPHANED,
@@ -115,7 +120,10 @@ def test_how_a_script_ended_whose_supervisor_was_killed(data: Path) -> None:
     assert grace_for_leftovers(status, folder) is not None, "it has ended"
     end = end_of(folder)
     assert end is not None
-    assert (end.outcome, end.exits, end.failed) == ("exited", {"script": 3}, "script")
+    assert (end.label, end.outcome) == ("step", "exited")
+    assert (end.exits, end.failed) == ({"step": 3}, "step")
+    script = Script(folder.parent, Mask.of([]))
+    assert read_outputs_file(script.outputs) == {"checked": True}
 
 
 def test_a_script_that_was_about_to_begin(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,10 +151,10 @@ def test_what_a_supervisor_is_told(data: Path) -> None:
     )
     expected = Spec(
         key=APPLY_KEY,
-        subject=f"{INSTALL}/network",
+        subject="network",
         label="apply",
         folder=Path("/var/lib/recorded/worker/runs") / ENDED,
-        tree_lock=DATA / "work-locks" / INSTALL / "network/tree.lock",
+        tree_lock=DATA / "work-locks/network/tree.lock",
         supervisor_lock=3,
         run=RUN,
         store=folder_description(DATA / "store"),
@@ -158,8 +166,11 @@ def test_what_a_supervisor_is_told(data: Path) -> None:
 
 
 def test_whose_the_locks_of_a_subject_are(data: Path) -> None:
-    place = Subject(f"{INSTALL}/network", data / "work-locks" / INSTALL / "network")
-    assert place.current() == CurrentRun(APPLY_KEY, "apply", DATA / "runs" / ENDED)
+    found = {name: Subject(name, data / "work-locks" / name).current() for name in CURRENT}
+    assert found == {
+        "network": CurrentRun(APPLY_KEY, "apply", DATA / "runs" / ENDED),
+        "action/health": CurrentRun(OPEN_KEY, "step", DATA / "runs" / ORPHANED),
+    }
 
 
 def test_what_was_secret_when_the_tools_ran(data: Path) -> None:
@@ -176,6 +187,7 @@ def test_a_state_that_lies_in_a_log_alone(data: Path, tmp_path: Path) -> None:
     folder = workplace_in(data.parent).work_folder("network")
     assert left_unsaved(folder, rescued), "and lies here"
     assert (folder / "errored.tfstate").read_bytes().strip() == STATE_PRINTED.strip()
+    assert note_unsaved(folder, end_of(rescued)), "it is known of the apply"
     marks = {mark.parent for mark in (data / "runs").rglob("state-unsaved")}
     assert marks == {unsaved, rescued}, "by which their folders are kept"
 

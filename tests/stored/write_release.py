@@ -22,6 +22,7 @@ def write_release(root: Path) -> None:
         source = write_shop(Path(aside, "app"), SANDBOX_FILES)
         _, built = asyncio.run(build(registry, source, Path(aside, "build"), APP))
         reader = ReleaseReader(registry, root / "worker/releases")
+        reader.config(APP, built.release)
         destination = root / "worker/work" / INSTALL / SANDBOX
         reader.unpack_module(APP, built.release, SANDBOX, destination)
 

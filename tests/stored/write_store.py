@@ -7,6 +7,7 @@ from pathlib import Path
 from activities.deploy.fingerprints import input_fingerprints, module_fingerprint
 from activities.terraform.locking import StateLocks
 from activities.terraform.plan_store import PlanFiles, PlanRecord, load_record, save_plan, sha256
+from activities.terraform.planning import APPLYING, PLANNING
 from activities.terraform.state_file import StateFile, state_key
 from activities.terraform.state_lock import lock_key
 from activities.terraform.values import Values, keep_values
@@ -15,6 +16,7 @@ from apps.graph import Graph
 from apps.parts import SANDBOX
 from apps.templates import Rendered
 from contracts.deploys import Inputs
+from contracts.names import action_subject
 from store.customer import Question, answer_now, ask, decide
 from store.folder import FolderStore
 from store.install_state import (
@@ -85,7 +87,10 @@ def write_store(root: Path) -> None:
     note_brought(store, RELEASE)
     check_turn(store, 7, "deploy/acme/7")
     _write_operations(Journal(store, lambda: AT))
-    Leases(store, MACHINE, lambda: AT).acquire(f"{INSTALL}/network", APPLY_KEY)
+    leases = Leases(store, MACHINE, lambda: AT)
+    leases.acquire("network", APPLY_KEY)
+    leases.renew("network")
+    leases.acquire(action_subject("health"), OPEN_KEY)
     _write_plan(store, workplace.state.digest_key())
     _write_customers(store)
     _write_terraform(workplace)
@@ -145,7 +150,7 @@ def _write_state(state: InstallState) -> None:
 
 
 def _write_operations(journal: Journal) -> None:
-    for key, label in ((PLAN_KEY, "plan"), (FAILED_KEY, "apply")):
+    for key, label in ((PLAN_KEY, PLANNING), (FAILED_KEY, APPLYING)):
         journal.begin(key, MACHINE)
         journal.begin_run(key, label, MACHINE)
     journal.begin(PLAN_KEY, OTHER_MACHINE)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from temporalio.testing import ActivityEnvironment
 
+from activities.action.script import STEP, prepare_script
 from activities.customer import audit_events
 from activities.customer.audit_log import FOLDER, WorkerJournal
 from activities.customer.gate import Gate
@@ -27,16 +28,21 @@ from activities.operations.spec import (
     ToolRun,
 )
 from activities.operations.starting import write_spec
-from activities.operations.status import CommandStatus, Status
+from activities.operations.status import CommandStatus, Status, end_of
 from activities.operations.stopping import interrupt_runs
 from activities.operations.subject import CurrentRun, Subject
 from activities.secrets.kept import keep_secrets
+from activities.terraform.applying import note_unsaved
 from activities.terraform.backend import Backend
-from activities.terraform.state_file import UNSAVED, rescue_printed
+from activities.terraform.planning import APPLYING
+from activities.terraform.state_file import rescue_printed
 from activities.workplace import Workplace
+from apps.config import ActionStep
 from contracts import deploys
+from contracts.actions import StepInput
 from contracts.deploys import ApplyInput
 from contracts.messages import Turn
+from contracts.names import action_subject
 from store.files import write_private
 from store.journal import Journal
 from store.machine import Machine
@@ -44,7 +50,7 @@ from store.opening import folder_description
 from store.pausing import pause
 from store.turns import check_turn
 from tests.stored.fixed import APP, ARTIFACT, AT, INSTALL, LICENSE, MACHINE, MOMENT, RELEASE
-from tests.stored.workplace import workplace_in
+from tests.stored.workplace import CONFIG, workplace_in
 from tests.stored.write_store import APPLY_KEY, OPEN_KEY, PLAN_KEY, STATE, VALUES, approved
 from tests.stored.write_store import RUN as RUN_ID
 
@@ -52,7 +58,7 @@ DATA = Path("/var/lib/exclave")
 """The data folder's place, where a file tells it."""
 
 ENDED = f"{APPLY_KEY}/1-apply"
-ORPHANED = f"{OPEN_KEY}/1-look"
+ORPHANED = f"{OPEN_KEY}/1-step"
 """The folders of two runs, below `runs`: one that ended, and one whose supervisor was killed."""
 
 UNSAVED_RUN = f"{RUN_ID}/network/apply/4/1-apply"
@@ -60,6 +66,8 @@ RESCUED_RUN = f"{RUN_ID}/network/apply/5/1-apply"
 """Applies that printed their state, since they could write it nowhere; one's was taken from it."""
 
 STATE_PRINTED = b'{\n  "version": 4,\n  "terraform_version": "1.11.4",\n  "serial": 5\n}\n'
+SCRIPT = """echo '{"checked": true}' > "$NUON_ACTIONS_OUTPUT_FILEPATH"
+exit 3"""
 PRINTED = "Apply complete!\n"
 TERMS = LeaseTerms(90.0, 20.0, 15.0)
 RUN = ToolRun(
@@ -77,6 +85,11 @@ RUN = ToolRun(
     prints_what_it_cannot_save=True,
 )
 
+CURRENT = {
+    "network": CurrentRun(APPLY_KEY, APPLYING, DATA / "runs" / ENDED),
+    action_subject("health"): CurrentRun(OPEN_KEY, STEP, DATA / "runs" / ORPHANED),
+}
+
 
 def write_worker(root: Path) -> None:
     """Write it into `worker` below the folder; the store is there already."""
@@ -86,12 +99,14 @@ def write_worker(root: Path) -> None:
     asyncio.run(_be_guarded(workplace))
     runs = workplace.data / "runs"
     _write_ended(runs / ENDED)
-    _write_orphaned(runs / ORPHANED)
+    _write_orphaned(workplace)
     keep_secrets((runs / ENDED).parent, {LICENSE, "fake-output-0000"})
-    place = Subject(f"{INSTALL}/network", workplace.data / "work-locks" / INSTALL / "network")
-    place.folder.mkdir(parents=True)
-    place.set_current(CurrentRun(APPLY_KEY, "apply", DATA / "runs" / ENDED))
-    asyncio.run(interrupt_runs(APPLY_KEY, Subject("none", place.folder / "none"), runs / APPLY_KEY))
+    locks = workplace.data / "work-locks"
+    for name, current in CURRENT.items():
+        (locks / name).mkdir(parents=True)
+        Subject(name, locks / name).set_current(current)
+    nobodys = Subject("none", locks / "none")
+    asyncio.run(interrupt_runs(APPLY_KEY, nobodys, runs / APPLY_KEY))
     folder = workplace.work_folder("network")
     Backend("local", {"path": str(DATA / "store/x.tfstate")}, {}).write(folder)
     VALUES.write(folder)
@@ -148,7 +163,7 @@ def _write_ended(folder: Path) -> None:
     folder.mkdir(parents=True)
     Status(
         key=APPLY_KEY,
-        label="apply",
+        label=APPLYING,
         grace_seconds=60.0,
         terminate_seconds=10.0,
         deadline=5000.5,
@@ -168,10 +183,10 @@ def _write_ended(folder: Path) -> None:
     write_spec(
         Spec(
             key=APPLY_KEY,
-            subject=f"{INSTALL}/network",
+            subject="network",
             label="apply",
             folder=folder,
-            tree_lock=DATA / "work-locks" / INSTALL / "network/tree.lock",
+            tree_lock=DATA / "work-locks/network/tree.lock",
             supervisor_lock=3,
             run=RUN,
             store=folder_description(DATA / "store"),
@@ -182,13 +197,26 @@ def _write_ended(folder: Path) -> None:
     )
 
 
-def _write_orphaned(folder: Path) -> None:
+def _write_orphaned(workplace: Workplace) -> None:
     """A script's end was kept by the shell around it, and its supervisor never saw it."""
+    folder = workplace.data / "runs" / ORPHANED
     folder.mkdir(parents=True)
-    begun, waiting = RUN.commands[2], Command("next", ["/bin/true"], keeps_exit=True)
+    step = ActionStep.model_validate({"name": "look", "command": SCRIPT})
+    input = StepInput(
+        install=INSTALL,
+        app=APP,
+        release=RELEASE,
+        action="health",
+        step=0,
+        key=OPEN_KEY,
+        timeout_seconds=60,
+    )
+    _, run = prepare_script(workplace, CONFIG, step, input, folder.parent)
+    [begun] = run.commands
+    waiting = Command("next", ["/bin/true"], keeps_exit=True)
     Status(
         key=OPEN_KEY,
-        label="look",
+        label=STEP,
         grace_seconds=60.0,
         terminate_seconds=10.0,
         deadline=5000.5,
@@ -198,16 +226,25 @@ def _write_orphaned(folder: Path) -> None:
         ],
         supervisor=Process(4342, "2000"),
     ).save(folder)
-    script = folder / begun.script_file
-    script.write_text(begun.script or "")
+    write_private(folder / begun.script_file, (begun.script or "").encode())
     for command in (begun, waiting):
         write_private(folder / command.unbegun_file, MACHINE.boot.encode())
-    subprocess.run(begun.argv_in(folder), check=False)
+    subprocess.run(begun.argv_in(folder), env=dict(run.environment), check=False)
 
 
 def _write_unsaved(runs: Path, folder: Path) -> None:
     for run in (runs / UNSAVED_RUN, runs / RESCUED_RUN):
         run.mkdir(parents=True)
         write_private(run / OUTPUT_FILE, STATE_PRINTED)
-        (run / UNSAVED).touch()
+        Status(
+            key=APPLY_KEY,
+            label=APPLYING,
+            grace_seconds=60.0,
+            terminate_seconds=10.0,
+            deadline=5000.5,
+            commands=[CommandStatus("apply", None, "ended", Process(4444, "3001"), 1)],
+            failed="apply",
+            outcome="exited",
+        ).save(run)
+        assert note_unsaved(folder, end_of(run))
     rescue_printed(folder, runs / RESCUED_RUN)
