@@ -1,13 +1,69 @@
-"""What an install's inputs may be set to, by what the release declares."""
+"""The inputs of an install, and what they may be set to: what its newest release declares."""
 
 import json
 from collections.abc import Mapping
 from datetime import datetime
 
+from temporalio import workflow
+from temporalio.exceptions import FailureError, is_cancelled_exception
+
 from apps.input_values import type_problem
+from contracts import releases
+from contracts.activities import UNTIL_DONE
 from contracts.deploys import INPUTS_LIMIT_BYTES, Inputs
 from contracts.errors import BadInput
-from contracts.releases import DeclaredInput
+from contracts.installs import CarriedInstall
+from contracts.names import Digest, Name
+from contracts.releases import DeclaredInput, ReadRelease
+from workflows.calls import call_control, in_words, until_it_is_done
+
+
+class InstallInputs:
+    """Kept by the Install workflow, and carried when it continues as new."""
+
+    def __init__(self, carried: CarriedInstall) -> None:
+        self.current = carried.inputs
+        self.declared = carried.declared
+        self.declared_by = carried.declared_by
+        """The release whose inputs are declared."""
+        self.unread: Digest | None = None
+        """A release whose inputs are still to be read."""
+
+    def brought(self, release: Digest | None) -> None:
+        """A run was started that brings this release."""
+        if release is not None and release != self.declared_by:
+            self.unread = release
+
+    async def read_first(self, app: Name, release: Digest, *, local: bool) -> None:
+        """Learn the inputs of the release that the install begins with."""
+        graph = await until_it_is_done(
+            lambda: call_control(
+                releases.READ,
+                ReadRelease(app=app, release=release),
+                local=local,
+                retry=UNTIL_DONE,
+                summary="read the declared inputs",
+            )
+        )
+        self.declared, self.declared_by = graph.inputs, release
+
+    async def read(self, app: Name, release: Digest, *, local: bool) -> None:
+        """Learn the inputs of a release that is being deployed; the deploy reports what is wrong
+        with it."""
+        self.unread = None
+        try:
+            graph = await call_control(
+                releases.READ,
+                ReadRelease(app=app, release=release),
+                local=local,
+                summary="read the declared inputs",
+            )
+        except FailureError as error:
+            if is_cancelled_exception(error):
+                raise
+            workflow.logger.warning("Cannot read %s: %s", release, in_words(error))
+            return
+        self.declared, self.declared_by = graph.inputs, release
 
 
 def refuse_values(values: Mapping[str, str | None], declared: list[DeclaredInput] | None) -> None:

@@ -2,21 +2,15 @@
 
 import asyncio
 
-from pydantic import BaseModel
 from temporalio import workflow
 from temporalio.exceptions import (
     ActivityError,
     ApplicationError,
-    FailureError,
-    is_cancelled_exception,
 )
 
-from apps.display_text import shown_markdown
-from apps.parts import part_shown
-from contracts import installs, releases, stacks
-from contracts.activities import UNTIL_DONE
+from contracts import installs, stacks
 from contracts.builds import app_repository
-from contracts.deploys import DeployInput, Grant, Inputs
+from contracts.deploys import Grant, Inputs
 from contracts.errors import BadAnswer, BadInput
 from contracts.installs import (
     ActRequest,
@@ -38,22 +32,20 @@ from contracts.installs import (
 )
 from contracts.messages import Turn, WorkerDescription
 from contracts.names import CONTROL_QUEUE, Digest, Name, install_queue
-from contracts.provisions import DeprovisionInput, ProvisionInput
-from contracts.releases import DeclaredInput, ReadRelease
 from contracts.stacks import RenderStack, Stack
+from workflows import starting
 from workflows.calls import (
     call,
-    call_control,
     end_if_cancelled,
-    in_words,
     until_it_is_done,
     without_local_activities,
 )
-from workflows.declared_inputs import merged, refuse_size, refuse_values
+from workflows.declared_inputs import InstallInputs, merged, refuse_size, refuse_values
+from workflows.install_details import install_details
 from workflows.pullable_releases import ToldReleases
 from workflows.search_attributes import require_id, show, showing_its_end
 from workflows.standing import Standing
-from workflows.starting import DEPLOY, DEPROVISION, PROVISION, Kind, MakeInput, RunStarter
+from workflows.starting import NewRun, RunStarter
 from workflows.turn_queue import TurnQueue
 
 
@@ -66,11 +58,7 @@ class Install:
         self._turns: TurnQueue | None = None
         self._early: list[TurnRequest | TurnEnd] = []
         self._starter: RunStarter | None = None
-        self._inputs = Inputs()
-        self._declared: list[DeclaredInput] | None = None
-        self._known: Digest | None = None
-        """The release whose inputs are declared."""
-        self._to_read: Digest | None = None
+        self._inputs = InstallInputs(CarriedInstall())
         self._standing = Standing(CarriedInstall())
         self._releases = ToldReleases(CarriedInstall())
         self._shown = ("", "")
@@ -94,7 +82,7 @@ class Install:
             self._ready = True
             meeting = asyncio.create_task(self._meet_worker()) if self._worker is None else None
             self._show_details()
-            await self._serve(turns)
+            await self._serve(input.app, turns)
         if meeting is not None:
             meeting.cancel()
         turns.stop_watching()
@@ -102,9 +90,7 @@ class Install:
 
     def _restore(self, input: InstallInput, carried: CarriedInstall) -> TurnQueue:
         self._input = input
-        self._inputs = carried.inputs
-        self._declared = carried.declared
-        self._known = carried.declared_by
+        self._inputs = InstallInputs(carried)
         self._standing = Standing(carried)
         self._releases = ToldReleases(carried)
         self._stack = carried.stack
@@ -129,17 +115,7 @@ class Install:
         for run in left.runs:
             self._releases.tell(run.release)
         if input.release is not None:
-            read = ReadRelease(app=input.app, release=input.release)
-            graph = await until_it_is_done(
-                lambda: call_control(
-                    releases.READ,
-                    read,
-                    local=self._local,
-                    retry=UNTIL_DONE,
-                    summary="read the declared inputs",
-                )
-            )
-            self._declared, self._known = graph.inputs, input.release
+            await self._inputs.read_first(input.app, input.release, local=self._local)
         if workflow.patched("stack"):
             self._stack = await until_it_is_done(
                 lambda: call(
@@ -150,14 +126,14 @@ class Install:
                 )
             )
 
-    async def _serve(self, turns: TurnQueue) -> None:
+    async def _serve(self, app: Name, turns: TurnQueue) -> None:
         while True:
             end_if_cancelled()
             await workflow.wait_condition(
                 lambda: (
                     turns.has_work
                     or turns.should_stop_watching
-                    or self._to_read is not None
+                    or self._inputs.unread is not None
                     or self._has_news
                     or self._may_continue()
                 )
@@ -165,9 +141,9 @@ class Install:
             if turns.should_stop_watching:
                 turns.stop_watching()
             elif turns.has_work:
-                await turns.advance(self._inputs, self._standing.schedules)
-            elif self._to_read is not None:
-                await self._read_declared(self._to_read)
+                await turns.advance(self._inputs.current, self._standing.schedules)
+            elif self._inputs.unread is not None:
+                await self._inputs.read(app, self._inputs.unread, local=self._local)
             elif self._has_news:
                 self._show_standing()
             else:
@@ -195,9 +171,9 @@ class Install:
             holder=turns.holder,
             queue=turns.waiting,
             next_run=self._starter.next_run if self._starter else 1,
-            inputs=self._inputs,
-            declared=self._declared,
-            declared_by=self._known,
+            inputs=self._inputs.current,
+            declared=self._inputs.declared,
+            declared_by=self._inputs.declared_by,
             release=self._standing.release,
             worker=self._worker,
             stack=self._stack,
@@ -233,44 +209,16 @@ class Install:
     def _saw(self, described: WorkerDescription) -> None:
         self._worker = ConnectedWorker(description=described, seen=workflow.now().isoformat())
 
-    async def _read_declared(self, release: Digest) -> None:
-        """Learn the inputs of a release that is being deployed; the deploy tells what is wrong."""
-        self._to_read = None
-        if self._input is None:
-            raise AssertionError("run sets the input first")
-        try:
-            graph = await call_control(
-                releases.READ,
-                ReadRelease(app=self._input.app, release=release),
-                local=self._local,
-                summary="read the declared inputs",
-            )
-        except FailureError as error:
-            if is_cancelled_exception(error):
-                raise
-            workflow.logger.warning("Cannot read %s: %s", release, in_words(error))
-            return
-        self._declared, self._known = graph.inputs, release
-
     @workflow.update
     async def deploy(self, request: DeployRequest) -> RunStarted:
         """Start a deploy of the release, and return its run at once."""
-        return await self._deploy(request.release, "deploy")
+        return await self._start(starting.deploy(request.release))
 
-    async def _deploy(self, release: Digest, summary: str) -> RunStarted:
-        def make(own: InstallInput, grant: Grant | None) -> BaseModel:
-            return DeployInput(install=own.install, release=release, grant=grant)
-
-        return await self._start(DEPLOY, make, f"{summary} {release[:19]}", release)
-
-    async def _start(
-        self, kind: Kind, make: MakeInput, summary: str, release: Digest | None
-    ) -> RunStarted:
+    async def _start(self, new: NewRun) -> RunStarted:
         starter = await self._started()
-        self._releases.tell(release)
-        run = await starter.start(kind, make, summary, release, self._grant)
-        if release is not None and release != self._known:
-            self._to_read = release
+        self._releases.tell(new.release)
+        run = await starter.start(new, self._grant)
+        self._inputs.brought(new.release)
         self._show_details()
         return run
 
@@ -278,8 +226,8 @@ class Install:
         return Grant(
             turn=turn,
             app=app,
-            inputs=self._inputs,
-            read=self._known,
+            inputs=self._inputs.current,
+            read=self._inputs.declared_by,
             schedules=self._standing.schedules,
         )
 
@@ -290,12 +238,7 @@ class Install:
     @workflow.update
     async def provision(self, request: ProvisionRequest) -> RunStarted:
         """Start a provision of the release's sandbox, and return its run at once."""
-
-        def make(own: InstallInput, grant: Grant | None) -> BaseModel:
-            return ProvisionInput(install=own.install, release=request.release, grant=grant)
-
-        summary = f"provision {request.release[:19]}"
-        return await self._start(PROVISION, make, summary, request.release)
+        return await self._start(starting.provision(request.release))
 
     @provision.validator
     def _validate_provision(self, request: ProvisionRequest) -> None:
@@ -304,11 +247,7 @@ class Install:
     @workflow.update
     async def deprovision(self, request: DeprovisionRequest) -> RunStarted:
         """Start to tear everything down, and return the run at once."""
-
-        def make(own: InstallInput, grant: Grant | None) -> BaseModel:
-            return DeprovisionInput(install=own.install, grant=grant)
-
-        return await self._start(DEPROVISION, make, "deprovision everything", None)
+        return await self._start(starting.deprovision())
 
     @deprovision.validator
     def _validate_deprovision(self, request: DeprovisionRequest) -> None:
@@ -319,8 +258,11 @@ class Install:
         """Start a deploy of a release before, with its inputs if asked; return the run at once."""
         release = request.release or self._standing.release_before()
         if request.inputs:
-            self._inputs = self._standing.inputs_of(release, self._inputs, workflow.now())
-        return await self._deploy(release, "roll back to")
+            self._inputs.current = self._inputs_under(release)
+        return await self._start(starting.deploy(release, "roll back to"))
+
+    def _inputs_under(self, release: Digest) -> Inputs:
+        return self._standing.inputs_of(release, self._inputs.current, workflow.now())
 
     @rollback.validator
     def _validate_rollback(self, request: RollbackRequest) -> None:
@@ -331,7 +273,7 @@ class Install:
             )
         release = request.release or self._standing.release_before()
         if request.inputs:
-            refuse_size(self._standing.inputs_of(release, self._inputs, workflow.now()))
+            refuse_size(self._inputs_under(release))
 
     @workflow.update
     async def act(self, request: ActRequest) -> RunStarted:
@@ -347,9 +289,9 @@ class Install:
     @workflow.update
     async def set_inputs(self, change: SetInputs) -> Inputs:
         """Set values of the app's inputs; the next deploy brings them to the store."""
-        self._inputs = merged(self._inputs, change.values, workflow.now())
+        self._inputs.current = merged(self._inputs.current, change.values, workflow.now())
         self._show_details()
-        return self._inputs
+        return self._inputs.current
 
     @set_inputs.validator
     def _validate_set_inputs(self, change: SetInputs) -> None:
@@ -358,8 +300,8 @@ class Install:
                 "The install is still starting, and reads which inputs its release has; send this "
                 "again in a moment."
             )
-        refuse_values(change.values, self._declared)
-        refuse_size(merged(self._inputs, change.values, workflow.now()))
+        refuse_values(change.values, self._inputs.declared)
+        refuse_size(merged(self._inputs.current, change.values, workflow.now()))
 
     async def _started(self) -> RunStarter:
         """Updates may come before the first line of `run`: wait until it has adopted open runs."""
@@ -403,8 +345,8 @@ class Install:
             release=self._standing.release,
             holder=self._turns.holder.turn if self._turns.holder else None,
             queue=[one.workflow_id for one in self._turns.waiting],
-            inputs=self._inputs,
-            declared=self._declared,
+            inputs=self._inputs.current,
+            declared=self._inputs.declared,
             worker=self._worker,
             provisioned=self._standing.provisioned,
             parts=self._standing.parts,
@@ -430,29 +372,7 @@ class Install:
         return self._stack
 
     def _show_details(self) -> None:
-        turns = self._turns
-        if turns is None:
-            return
-        worker = (
-            f"seen {self._worker.seen[:19].replace('T', ' ')} UTC on "
-            f"{shown_markdown(self._worker.description.host)}"
-            if self._worker
-            else "**has not connected yet**"
-        )
-        holder = turns.holder.turn.workflow_id if turns.holder else "free"
-        lines = [
-            f"- worker: {worker}",
-            f"- release: {self._standing.release or 'none yet'}",
-            f"- turn: {shown_markdown(holder)}",
-            *(f"- waits for the turn: {shown_markdown(one.workflow_id)}" for one in turns.waiting),
-            f"- inputs: revision {self._inputs.revision}",
-            *(
-                f"- {part_shown(one.component)}: {one.outcome} by {shown_markdown(one.workflow_id)}"
-                for one in self._standing.parts
-            ),
-        ]
-        failure = self._standing.failure
-        if failure is not None:
-            told = shown_markdown(f"{failure.workflow_id}: {failure.message}")
-            lines.insert(0, f"- **failed**: {told}")
-        workflow.set_current_details("\n".join(lines))
+        if self._turns is not None:
+            workflow.set_current_details(
+                install_details(self._worker, self._turns, self._inputs.current, self._standing)
+            )

@@ -2,34 +2,28 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
 from typing import TypeVar
 
-from temporalio import exceptions, workflow
-from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType
+from temporalio import workflow
+from temporalio.exceptions import ApplicationError
 
-from apps.display_text import shown_markdown
 from apps.parts import part_shown
-from contracts import deploys, releases
+from contracts import releases
 from contracts.activities import Activity
 from contracts.deploys import (
-    FEATURE_DEPLOY,
-    MOST_VIEWS,
     Approval,
     ComponentOutcome,
     Decision,
     Grant,
-    PartProgress,
     PlanView,
     Progress,
     Scope,
     ScopeInput,
-    ViewInput,
     ViewRequest,
     Waiting,
     WaitingPlan,
 )
-from contracts.errors import BadInput, DeployFailed, Unreachable
+from contracts.errors import DeployFailed
 from contracts.installs import RunTurn
 from contracts.names import Digest, Name, install_queue
 from contracts.releases import ReadRelease
@@ -45,6 +39,8 @@ from workflows.calls import (
 )
 from workflows.component import SETTLED, ComponentRun, DeployState
 from workflows.decisions import refuse_endless
+from workflows.plan_pages import read_page, refuse_more_pages
+from workflows.progress import part_progress, run_details
 from workflows.search_attributes import show, show_at_first, showing_its_end
 from workflows.triggered import TriggeredActions, set_schedules
 from workflows.turns import Learnt, RunsTurn
@@ -233,42 +229,16 @@ class InstallRun:
 
     @workflow.update
     async def view(self, request: ViewRequest) -> PlanView:
-        """One page of the plan that waits with this digest, read from the worker.
-
-        For who has nothing but the `temporal` CLI, and for commands from before: a page lies in the
-        history twice. The others have the worker asked by itself, with what `waiting` tells.
-        """
+        """One page of the plan that waits with this digest, read from the worker."""
         self._views += 1
         plan = self._approvals.find(request.digest)
-        asked = ViewInput(
-            requires=[FEATURE_DEPLOY],
-            install=self._install,
-            component=plan.component,
-            plan_key=plan.plan_key,
-            page=request.page,
-        )
-        queue, summary = install_queue(self._install), f"the plan of {part_shown(plan.component)}"
-        with failing_as_its_activity():
-            try:
-                # The one who asks has no part in the cancel of the run.
-                return await call(
-                    deploys.VIEW, asked, queue=queue, summary=summary, although_cancelled=True
-                )
-            except ActivityError as error:
-                if not _was_never_started(error):
-                    raise
-                raise _away(self._install, self._state) from error
+        seen = self._state.seen if self._state else None
+        return await read_page(self._install, plan, request.page, seen)
 
     @view.validator
     def _validate_view(self, request: ViewRequest) -> None:
         self._approvals.refuse_other(request.digest)
-        if self._views >= MOST_VIEWS:
-            raise BadInput(
-                f"This run has shown {MOST_VIEWS} pages of its plans by this update, and shows no "
-                "more: each stays in its history, which would end the run. Read them with `exclave "
-                f"plan {workflow.info().workflow_id}`, of a version that asks the install's worker "
-                "itself; it leaves nothing in the history."
-            )
+        refuse_more_pages(self._views)
 
     @workflow.signal
     def grant_turn(self, grant: Grant) -> None:
@@ -292,21 +262,8 @@ class InstallRun:
     def progress(self) -> Progress:
         """How far the run is with each part."""
         doing = "waiting for its turn" if self._turn.is_wanted else self._doing
-        return Progress(doing=doing, parts=[self._part(one) for one in self._decisions])
-
-    def _part(self, decision: Decision) -> PartProgress:
-        name, state = decision.component, self._state
-        if state is None or (name not in state.outcomes and name not in state.running):
-            after = ", ".join(part_shown(one) for one in decision.after)
-            words = f"for {after}" if after else decision.reason
-            return PartProgress(component=name, state="waits", words=words)
-        if name in state.outcomes:
-            outcome = state.outcomes[name]
-            return PartProgress(component=name, state=outcome.outcome, words=outcome.reason)
-        asked = any(plan.component == name for plan in state.approvals.waiting())
-        words = state.running[name]
-        return PartProgress(
-            component=name, state="waits for approval" if asked else "working", words=words
+        return Progress(
+            doing=doing, parts=[part_progress(one, self._state) for one in self._decisions]
         )
 
     def _show(self) -> None:
@@ -336,49 +293,5 @@ class InstallRun:
 
     def _show_details(self) -> None:
         workflow.set_current_details(
-            _details(self._title(), self._state, self._decisions, self._turn.is_wanted)
+            run_details(self._title(), self._state, self._decisions, self._turn.is_wanted)
         )
-
-
-def _was_never_started(error: ActivityError) -> bool:
-    why = error.cause
-    return isinstance(why, exceptions.TimeoutError) and why.type == TimeoutType.SCHEDULE_TO_START
-
-
-def _away(install: str, state: DeployState | None) -> Unreachable:
-    seen: datetime | None = state.seen if state else None
-    last = f"; it was last heard of at {seen:%Y-%m-%d %H:%M:%S} UTC" if seen else ""
-    return Unreachable(
-        f"The install worker of {install} is away, or too busy to answer{last}. Plans are kept "
-        "there: start it, and ask again. The deploy goes on waiting."
-    )
-
-
-def _details(
-    title: str, state: DeployState | None, decisions: Sequence[Decision], waits_for_turn: bool
-) -> str:
-    """What the Temporal UI shows of the run: its title, what waits, then a line for each part."""
-    if state is None:
-        waits = "\n\nIt **waits for its turn**: another run changes the install."
-        return title + (waits if waits_for_turn else "")
-    waiting = state.approvals.waiting()
-    lines = [
-        f"- **{part_shown(plan.component)}** waits for an approval: `{plan.digest}` "
-        f"({plan.changes})"
-        for plan in waiting
-    ]
-    asked = {plan.component for plan in waiting}
-    lines += [
-        f"- {part_shown(name)}: {words}"
-        for name, words in state.running.items()
-        if name not in asked
-    ]
-    lines += [
-        f"- {part_shown(one.component)}: {one.outcome}"
-        + (f" ({shown_markdown(one.reason)})" if one.reason else "")
-        for one in state.outcomes.values()
-    ]
-    begun = {*state.running, *state.outcomes}
-    later = [part_shown(one.component) for one in decisions if one.component not in begun]
-    lines += [f"- later: {', '.join(later)}"] if later else []
-    return "\n".join([title, "", *lines])

@@ -9,29 +9,51 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.workflow import ParentClosePolicy
 
 from contracts.actions import ActionInput
-from contracts.deploys import Grant
+from contracts.deploys import DeployInput, Grant
 from contracts.installs import InstallInput, RunStarted
 from contracts.messages import Turn
 from contracts.names import ComponentName, Digest, Name
+from contracts.provisions import DeprovisionInput, ProvisionInput
 from workflows.search_attributes import shown_from_the_start
 from workflows.turn_queue import TurnQueue
 
-MakeInput = Callable[[InstallInput, Grant | None], BaseModel]
-"""The input of a run, from the install and, where the turn is free, its grant."""
-
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of run that changes the install."""
+class NewRun:
+    """A run that changes the install, before it is started."""
 
     workflow: str
     working: str
     """Its status while it works."""
+    summary: str
+    release: Digest | None
+    """The release that it brings, if it brings one."""
+    input: Callable[[Name, Grant | None], BaseModel]
+    """Makes its input from the install and, if the turn is free, the grant."""
 
 
-PROVISION = Kind("Provision", "provisioning")
-DEPLOY = Kind("Deploy", "deploying")
-DEPROVISION = Kind("Deprovision", "deprovisioning")
+def provision(release: Digest) -> NewRun:
+    """Provision the release's sandbox."""
+    return NewRun(
+        "Provision", "provisioning", f"provision {release[:19]}", release,
+        lambda install, grant: ProvisionInput(install=install, release=release, grant=grant),
+    )  # fmt: skip
+
+
+def deploy(release: Digest, verb: str = "deploy") -> NewRun:
+    """Deploy the release; the verb says why, in the summary."""
+    return NewRun(
+        "Deploy", "deploying", f"{verb} {release[:19]}", release,
+        lambda install, grant: DeployInput(install=install, release=release, grant=grant),
+    )  # fmt: skip
+
+
+def deprovision() -> NewRun:
+    """Tear everything down."""
+    return NewRun(
+        "Deprovision", "deprovisioning", "deprovision everything", None,
+        lambda install, grant: DeprovisionInput(install=install, grant=grant),
+    )  # fmt: skip
 
 
 class RunStarter:
@@ -43,39 +65,29 @@ class RunStarter:
         self.next_run = next_run
         """The number of the run that is started next."""
 
-    async def start(
-        self,
-        kind: Kind,
-        make: MakeInput,
-        summary: str,
-        release: Digest | None,
-        grant: Callable[[Name, Turn], Grant],
-    ) -> RunStarted:
+    async def start(self, new: NewRun, grant: Callable[[Name, Turn], Grant]) -> RunStarted:
         """Start a run that changes the install; without a free turn it will ask for one itself.
 
         Args:
-            kind: Which kind.
-            make: Makes its input.
-            summary: What the UI shows of it.
-            release: The release that it brings, if it brings one.
-            grant: What is given along with the turn, by the app and the turn.
+            new: The run.
+            grant: Makes what is given along with the turn, from the app and the turn.
         """
         own, turn = self._own, None
         while True:
-            workflow_id = f"{kind.workflow.lower()}/{own.install}/{self._take_number()}"
+            workflow_id = f"{new.workflow.lower()}/{own.install}/{self._take_number()}"
             if self._turns.is_free:
                 turn = self._turns.reserve(workflow_id)
             shown = {"app": own.app, "install": own.install}
-            shown |= {"status": kind.working if turn else "waiting for its turn"}
-            shown |= {"release": release} if release else {}
+            shown |= {"status": new.working if turn else "waiting for its turn"}
+            shown |= {"release": new.release} if new.release else {}
             try:
                 run = await workflow.start_child_workflow(
-                    kind.workflow,
-                    make(own, grant(own.app, turn) if turn else None),
+                    new.workflow,
+                    new.input(own.install, grant(own.app, turn) if turn else None),
                     id=workflow_id,
                     # Continue-as-new ends children of any other policy.
                     parent_close_policy=ParentClosePolicy.ABANDON,
-                    static_summary=f"{summary} on {own.install}",
+                    static_summary=f"{new.summary} on {own.install}",
                     search_attributes=shown_from_the_start(**shown),
                 )
             except WorkflowAlreadyStartedError:

@@ -11,7 +11,7 @@ from contracts.deploys import ComponentOutcome, Decision, Grant
 from contracts.messages import Turn
 from workflows.approvals import Approvals
 from workflows.component import DeployState
-from workflows.run import _details
+from workflows.progress import run_details
 
 RELEASE = "sha256:" + "1" * 64
 
@@ -31,7 +31,7 @@ def details(reason: str) -> str:
     decision = Decision(
         component="net", type="terraform_module", verb="plan", reason="r", release=RELEASE
     )
-    return _details("**Deploying** shop on acme: working", state, [decision], False)
+    return run_details("**Deploying** shop on acme: working", state, [decision], False)
 
 
 @given(st.text(st.sampled_from("\n\x85\u2028\u2029\u202e\u200b`*_[]()<>&#-~|!\\ a1."), max_size=40))
