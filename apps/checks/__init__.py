@@ -5,7 +5,7 @@ from typing import cast
 from apps.checks.module_places import Modules
 from apps.checks.modules import check_modules
 from apps.checks.names import check_names
-from apps.checks.rules import told_of
+from apps.checks.rules import violations_of
 from apps.checks.steps import check_steps
 from apps.checks.templates import check_templates
 from apps.config import AppConfig, Component, KubernetesContext
@@ -24,8 +24,8 @@ def check_entities(
 ) -> None:
     """Adds a problem for everything that does not fit together."""
     for located in entities.all():
-        for told in told_of(located.model):
-            seen = told.beneath(located.at)
+        for violation in violations_of(located.model):
+            seen = violation.beneath(located.at)
             if seen.severity == "warning":
                 findings.warning(located.file, seen.key, seen.message, within=seen.within)
             else:

@@ -1,13 +1,16 @@
-"""What a rule says of a model."""
+"""What a rule finds wrong with a model."""
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from apps.keys import joined
+from apps.config.base import Model
+from apps.keys import below, joined
 from apps.reading.problems import Severity
 
 
 @dataclass(frozen=True)
-class Told:
+class Violation:
     """One thing that is wrong with a model."""
 
     key: str
@@ -17,9 +20,23 @@ class Told:
     within: int | None = None
     """The line within the key's string."""
 
-    def beneath(self, at: str) -> "Told":
+    def beneath(self, at: str) -> "Violation":
         """The same, as seen from further up."""
-        return Told(joined(at, self.key), self.message, self.severity, self.within)
+        return Violation(joined(at, self.key), self.message, self.severity, self.within)
+
+
+Rules = Mapping[type[Model], Callable[[Any], Iterator[Violation]]]
+"""By the model that each rule is for; it holds for the models below that one as well."""
+
+
+def refused_keys(
+    at: str, keys: Iterable[str], problem_of: Callable[[str], str | None]
+) -> Iterator[Violation]:
+    """A violation for each key of the table `at` that the check has a problem with."""
+    for key in keys:
+        problem = problem_of(key)
+        if problem:
+            yield Violation(below(at, key), problem)
 
 
 def exactly_one(given: dict[str, bool], *, or_none: bool = False) -> str | None:

@@ -69,6 +69,11 @@ class Token(NamedTuple):
     position: Position
 
 
+def error_at(message: str, token: Token) -> TemplateError:
+    """What is wrong, where the token stands."""
+    return TemplateError(message, token.position.line, token.position.column)
+
+
 def tokens(text: str) -> Iterator[Token]:
     """The tokens of a template, in order; comments and trimmed space are gone.
 

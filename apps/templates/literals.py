@@ -2,8 +2,7 @@
 
 import re
 
-from apps.templates.errors import TemplateError
-from apps.templates.lexer import Kind, Token
+from apps.templates.lexer import Kind, Token, error_at
 
 _INT64 = range(-(2**63), 2**63)
 _ESCAPE = re.compile(
@@ -30,7 +29,7 @@ def literal(token: Token) -> str | int | float | bool:
         case Kind.CHARACTER:
             text = _unquoted(token, "'")
             if len(text) != 1:
-                raise _error(f'{token.text} is not one character; strings stand in `"`', token)
+                raise error_at(f'{token.text} is not one character; strings stand in `"`', token)
             return ord(text)
         case _:
             return _number(token)
@@ -49,11 +48,11 @@ def _number(token: Token) -> int | float:
         else:
             number = float(text)
     except ValueError:
-        raise _error(f"`{text}` is not a number", token) from None
+        raise error_at(f"`{text}` is not a number", token) from None
     if isinstance(number, int) and number not in _INT64:
-        raise _error(f"`{text}` does not fit into 64 bits", token)
+        raise error_at(f"`{text}` does not fit into 64 bits", token)
     if number in (float("inf"), float("-inf")):
-        raise _error(f"`{text}` is too large", token)
+        raise error_at(f"`{text}` is too large", token)
     return number
 
 
@@ -62,25 +61,21 @@ def _unquoted(token: Token, quote: str) -> str:
         byte, short, long, octal, simple = match.groups()
         if simple is not None:
             if simple != quote and simple not in _SIMPLE:
-                raise _error(f"unknown escape `\\{simple}` in {token.text[:40]}", token)
+                raise error_at(f"unknown escape `\\{simple}` in {token.text[:40]}", token)
             return _SIMPLE.get(simple, simple)
         if short or long:
             code = int(short or long, 16)
             if code > 0x10FFFF or 0xD800 <= code < 0xE000:
-                raise _error("an escape in a string names no character", token)
+                raise error_at("an escape in a string names no character", token)
             return chr(code)
         # Bytes are kept as surrogates until the whole string is known to be UTF-8.
         code = int(byte, 16) if byte else int(octal, 8)
         if code > 0xFF:
-            raise _error("an escape in a string names no byte", token)
+            raise error_at("an escape in a string names no byte", token)
         return chr(code) if code < 0x80 else chr(0xDC00 + code)
 
     text = _ESCAPE.sub(replaced, token.text[1:-1])
     try:
         return text.encode("utf-8", "surrogateescape").decode("utf-8")
     except UnicodeError:
-        raise _error("the string is not UTF-8", token) from None
-
-
-def _error(message: str, token: Token) -> TemplateError:
-    return TemplateError(message, token.position.line, token.position.column)
+        raise error_at("the string is not UTF-8", token) from None

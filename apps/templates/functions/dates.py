@@ -6,7 +6,8 @@ from datetime import UTC, tzinfo
 
 from apps.templates.errors import FunctionError
 from apps.templates.functions.function import ANY, STRING, Function, Parameter, typed
-from apps.templates.functions.times import Time, at_unix, formatted, parsed
+from apps.templates.functions.time_parsing import parsed
+from apps.templates.functions.times import Time, at_unix, formatted
 from apps.templates.go_types import Int64, Uint64
 
 _TIME = Parameter("a time.Time", lambda value: isinstance(value, Time))
