@@ -16,6 +16,7 @@ from pathlib import Path
 
 from activities.operations.spec import Command
 from activities.terraform import commands
+from activities.terraform.plan_json import PLAN_FILE
 from activities.terraform.tool import TerraformTool, environment, find_terraform
 from bench.configs import EMPTY, module, work
 from bench.histories import activities
@@ -45,7 +46,7 @@ class ByHand:
     def __init__(self, folder: Path, tool: TerraformTool, body: str) -> None:
         self._folder = folder / "module"
         self._tool = tool
-        self._plan_file = folder / commands.PLAN_FILE
+        self._plan_file = folder / PLAN_FILE
         self._output = folder / "output.log"
         self._folder.mkdir(parents=True)
         self._environment = environment(folder, self._folder, {})

@@ -8,8 +8,10 @@ import pytest
 from activities.customer.audit_log import kept_head
 from activities.customer.gate import was_bound_and_began
 from activities.deploy.fingerprints import input_fingerprints, module_fingerprint
+from activities.plans.plan_store import load_plan, load_record, load_view, sha256
+from activities.terraform.lock_file import load_lock_file
 from activities.terraform.locking import StateLocks
-from activities.terraform.plan_store import load_lock, load_plan, load_record, load_view, sha256
+from activities.terraform.plan_json import SAVED
 from activities.terraform.state_file import StateFile, kept_key, set_aside_key, state_key
 from activities.terraform.state_lock import read_lock
 from activities.terraform.values import values_for_teardown
@@ -222,10 +224,10 @@ def test_a_lease_keeps_other_machines_away(workplace: Workplace) -> None:
 
 def test_a_plan_is_what_was_approved(workplace: Workplace) -> None:
     store = workplace.store
-    plan = load_plan(store, PLAN_KEY)
+    plan = load_plan(store, PLAN_KEY, SAVED)
     assert plan.file == TFPLAN
     assert plan.changes == changes("create_app")
-    assert load_lock(store, PLAN_KEY) == LOCK_FILE
+    assert load_lock_file(store, PLAN_KEY) == LOCK_FILE
     record = load_record(store, PLAN_KEY)
     assert record is not None and load_view(store, PLAN_KEY) == (record, VIEW)
     key = workplace.state.digest_key()

@@ -13,8 +13,8 @@ from typing import Final
 from temporalio import activity
 
 from activities.heartbeats import heartbeating
-from activities.terraform.bound import require_noted, require_release
-from activities.terraform.plan_store import load_view
+from activities.plans.bound import require_noted, require_release
+from activities.plans.plan_store import load_view
 from activities.workplace import Workplace
 from apps.display_text import shown
 from contracts.actions import StepInput

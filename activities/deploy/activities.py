@@ -7,9 +7,9 @@ from temporalio import activity
 from activities.deploy.decisions import Target, decide
 from activities.deploy.scoping import open_target, scope_of, triggered
 from activities.heartbeats import heartbeating
+from activities.plans.plan_store import load_view
+from activities.plans.view import pages
 from activities.retention import drop_what_old_runs_left
-from activities.terraform.plan_store import load_view
-from activities.terraform.view import pages
 from activities.workplace import Workplace
 from apps.parts import part_shown
 from contracts import deploys

@@ -11,10 +11,11 @@ from temporalio import activity
 from activities.heartbeats import heartbeating
 from activities.logs.printed import Piece, Printed
 from activities.operations.spec import OUTPUT_FILE
+from activities.plans.plan_store import load_shown
 from activities.secrets.kept import kept_secrets
 from activities.secrets.masking import Mask
 from activities.terraform.backend import backend_secrets
-from activities.terraform.changes import read_changes
+from activities.terraform.plan_json import read_changes
 from activities.terraform.secrets import KnownSecrets
 from activities.terraform.state_file import StateFile
 from activities.workplace import Workplace
@@ -118,8 +119,6 @@ class LogActivities:
             *backend_secrets(store),
         ]
         secrets = KnownSecrets(Mask.of(known), StateFile(store, part))
-        for plan in store.list(f"plans/{run}/{part}/"):
-            found = store.get(plan) if plan.endswith("/changes.json") else None
-            if found is not None:
-                secrets.learn_plan(read_changes(found.data))
+        for shown in load_shown(store, f"{run}/{part}/"):
+            secrets.learn_plan(read_changes(shown))
         return secrets.mask()

@@ -9,26 +9,25 @@ from temporalio import activity
 from activities.once import Say, once
 from activities.operations.operation import Operation, ToolEnd
 from activities.operations.spec import SNAPSHOT_FILE
-from activities.removal import remove_each
-from activities.terraform import commands
-from activities.terraform.applying import apply_to_the_end, note_unsaved
-from activities.terraform.bound import require_release
-from activities.terraform.changes import Changes
-from activities.terraform.outputs import read_outputs, read_whole
-from activities.terraform.plan_store import (
+from activities.plans.bound import require_release
+from activities.plans.plan_store import (
     PlanFiles,
     PlanRecord,
     SavedPlan,
     load_plan,
     load_record,
-    providers_identity,
-    read_lock_file,
     save_plan,
     sha256,
 )
+from activities.plans.view import render_view
+from activities.removal import remove_each
+from activities.terraform import commands
+from activities.terraform.applying import apply_to_the_end, note_unsaved
+from activities.terraform.lock_file import SAVED_AS, providers_identity, read_lock_file
+from activities.terraform.outputs import read_outputs, read_whole
+from activities.terraform.plan_json import SAVED, TerraformChanges
 from activities.terraform.planning import Job, Planned, open_job, plan_now
 from activities.terraform.record import record_done, record_gone
-from activities.terraform.view import render_view
 from activities.workplace import Workplace
 from apps.parts import part_shown
 from contracts import deploys
@@ -104,7 +103,7 @@ class TerraformActivities:
         )
 
     async def _apply(self, input: ApplyInput, operation: Operation, say: Say) -> Applied:
-        approved = await asyncio.to_thread(load_plan, self._workplace.store, input.plan_key)
+        approved = await asyncio.to_thread(load_plan, self._workplace.store, input.plan_key, SAVED)
         found = await operation.attach()
         folder = self._workplace.module_folder(input.component)
         await asyncio.to_thread(note_unsaved, folder, found)
@@ -144,18 +143,20 @@ def _save(job: Job, planned: Planned, digest: str) -> None:
     )
     shown = part_shown(job.input.component)
     view = render_view(shown, job.verb, planned.changes, job.secrets.mask())
-    files = PlanFiles(file=file, shown=planned.shown, view=view, lock=lock)
-    save_plan(job.workplace.store, job.plan_key, record, files)
+    files = PlanFiles(file=file, shown=planned.shown, view=view, others={SAVED_AS: lock})
+    save_plan(job.workplace.store, job.plan_key, SAVED, record, files)
 
 
-def _require_approved(job: Job, approved: SavedPlan, digest: str) -> None:
+def _require_approved(job: Job, approved: SavedPlan[TerraformChanges], digest: str) -> None:
     """Compute the digest again: what is applied is what was approved, or nothing."""
     computed = job.digest(approved.changes)
     if computed != digest or approved.record.digest != digest:
         raise StalePlan(f"the saved plan's digest is {computed}, approved was {digest}")
 
 
-async def _settle(job: Job, planned: Changes, applied: ToolEnd | None) -> tuple[int, Outputs]:
+async def _settle(
+    job: Job, planned: TerraformChanges, applied: ToolEnd | None
+) -> tuple[int, Outputs]:
     """Record what the component is now; returns the state's revision and the outputs."""
     if job.teardown:
         # It takes all that is there of the part with it.

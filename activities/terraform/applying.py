@@ -5,11 +5,13 @@ from pathlib import Path
 
 from activities.customer.audit_events import identify
 from activities.operations.operation import ToolEnd, ToolRun
+from activities.plans.bound import require_bound
+from activities.plans.plan_store import SavedPlan, sha256
 from activities.releases.unpacked import ERRORED_STATE
 from activities.terraform import commands
-from activities.terraform.bound import require_bound
 from activities.terraform.crash_recovery import beyond_approval, dropped_replaces
-from activities.terraform.plan_store import SavedPlan, load_lock, providers_identity, sha256
+from activities.terraform.lock_file import load_lock_file, providers_identity
+from activities.terraform.plan_json import TerraformChanges
 from activities.terraform.planning import (
     APPLYING,
     Job,
@@ -31,7 +33,9 @@ of memory, say) must become a failure that a person sees."""
 _ENDED_BY_ITSELF = frozenset({"exited", "timed_out"})
 
 
-async def apply_to_the_end(job: Job, approved: SavedPlan, found: ToolEnd | None) -> ToolEnd | None:
+async def apply_to_the_end(
+    job: Job, approved: SavedPlan[TerraformChanges], found: ToolEnd | None
+) -> ToolEnd | None:
     """Apply until nothing of the approved plan remains.
 
     Args:
@@ -103,7 +107,7 @@ def note_unsaved(folder: Path, end: ToolEnd | None) -> bool:
     return (end.folder / UNSAVED).exists()
 
 
-def _require_fresh(approved: SavedPlan, job: Job) -> None:
+def _require_fresh(approved: SavedPlan[TerraformChanges], job: Job) -> None:
     """Refuse a plan that was made by another tool, or against another state."""
     record = approved.record
     if record.tool != job.tool.identity:
@@ -112,11 +116,11 @@ def _require_fresh(approved: SavedPlan, job: Job) -> None:
         raise StalePlan("the component's state has changed since it was planned")
 
 
-async def _apply_approved(job: Job, approved: SavedPlan) -> ToolEnd:
+async def _apply_approved(job: Job, approved: SavedPlan[TerraformChanges]) -> ToolEnd:
     await asyncio.to_thread(_write, job.plan_file, approved.file)
     if not job.space.is_initialised_for(job.plan_key):
         # Another worker made the plan: the same providers, or Terraform refuses the file.
-        lock = await asyncio.to_thread(load_lock, job.workplace.store, job.plan_key)
+        lock = await asyncio.to_thread(load_lock_file, job.workplace.store, job.plan_key)
         await asyncio.to_thread(_write, job.space.lock_file, lock)
         await initialise(job)
     await asyncio.to_thread(_require_providers, approved, job)
@@ -124,13 +128,13 @@ async def _apply_approved(job: Job, approved: SavedPlan) -> ToolEnd:
     return await _apply_file(job)
 
 
-def _require_providers(approved: SavedPlan, job: Job) -> None:
+def _require_providers(approved: SavedPlan[TerraformChanges], job: Job) -> None:
     """Refuse a plan that was made with other providers than are in the working folder."""
     if providers_identity(job.space.lock_file) != approved.record.providers:
         raise StalePlan("the providers that Terraform chose have changed since it was planned")
 
 
-async def _apply_rest(job: Job, approved: SavedPlan) -> ToolEnd | None:
+async def _apply_rest(job: Job, approved: SavedPlan[TerraformChanges]) -> ToolEnd | None:
     """After a crash: plan what remains, and apply it if it lies within the approval."""
     job.say("plans what a lost apply left to do")
     rest = await plan_now(job)

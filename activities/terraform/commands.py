@@ -10,7 +10,6 @@ from activities.terraform.tool import TerraformTool
 from activities.terraform.workspace import Workspace
 from contracts.errors import Draining, EngineFailed, ExclaveError, LockHeld, StalePlan, ToolLost
 
-PLAN_FILE = "terraform.tfplan"
 SHOWN = "changes.json"
 OUTPUTS = "outputs.json"
 

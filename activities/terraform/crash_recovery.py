@@ -10,7 +10,7 @@ the tainted object once its replacement is there.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from activities.terraform.changes import Change, Changes
+from activities.plans.changes import Change, Changes
 from activities.terraform.state_file import State, instances
 
 _TAINTED = "replace_because_tainted"

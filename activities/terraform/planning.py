@@ -14,14 +14,15 @@ from activities.once import Say
 from activities.operations.operation import Operation, ToolEnd, ToolRun
 from activities.operations.spec import SNAPSHOT_FILE
 from activities.operations.status import end_of
+from activities.plans.changes import Changes
 from activities.releases.unpacked import ERRORED_STATE, marker_of
 from activities.secrets.kept import keep_secrets
 from activities.secrets.masking import Mask
 from activities.terraform import commands
 from activities.terraform.backend import backend_secrets, drop_torn_record
-from activities.terraform.changes import Changes, read_changes
 from activities.terraform.locking import StateLocks
 from activities.terraform.outputs import read_whole
+from activities.terraform.plan_json import PLAN_FILE, TerraformChanges, read_changes
 from activities.terraform.provider_cache import in_turn, noted_another_provider, provider_cache
 from activities.terraform.secrets import KnownSecrets
 from activities.terraform.state_file import StateFile, rescue_printed, unreadable
@@ -74,7 +75,7 @@ class Job:
     @property
     def plan_file(self) -> Path:
         """Where the plan lies while Terraform works with it."""
-        return self.operation.folder / commands.PLAN_FILE
+        return self.operation.folder / PLAN_FILE
 
     def digest(self, changes: Changes) -> str:
         """The digest that an approval binds to; blocks."""
@@ -244,7 +245,7 @@ class Planned:
 
     shown: bytes = field(repr=False)
     """What `terraform show -json` printed, secrets in clear."""
-    changes: Changes
+    changes: TerraformChanges
 
 
 async def plan_now(job: Job, replace: Sequence[str] = ()) -> Planned:

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from activities.secrets.masking import Mask
-from activities.terraform.changes import Changes
 from activities.terraform.kubernetes_secrets import of_kubernetes
 from activities.terraform.marks import marked, part_at
+from activities.terraform.plan_json import TerraformChanges
 from activities.terraform.state_file import State, StateFile, instances
 from activities.terraform.typed_values import plain
 from store.install_state import Output
@@ -27,7 +27,7 @@ class KnownSecrets:
         self._marks: dict[str, list[object]] = {}
         """By address, what plans mark: the state does not repeat what a provider's schema marks."""
 
-    def learn_plan(self, changes: Changes) -> None:
+    def learn_plan(self, changes: TerraformChanges) -> None:
         """Take what a plan marks."""
         for address, marks in changes.marks.items():
             self._marks.setdefault(address, []).extend(marks)

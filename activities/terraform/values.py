@@ -12,9 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from activities.plans.bound import RenderedDigests
 from activities.secrets.masking import Mask
 from activities.terraform.backend import write_private
-from activities.terraform.bound import RenderedDigests
 from activities.terraform.state_file import state_key
 from activities.workplace import Workplace
 from apps.config import AppConfig, TerraformModule

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.customer.audit_events import identify
+from activities.plans.bound import RenderedDigests
 from activities.secrets.masking import Mask
 from activities.terraform.backend import Backend, backend_secrets, write_private
-from activities.terraform.bound import RenderedDigests
 from activities.terraform.state_file import StateFile
 from activities.terraform.tool import environment
 from activities.terraform.values import Values, render_values, values_for_teardown

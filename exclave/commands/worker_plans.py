@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from activities.terraform.plan_store import load_view
+from activities.plans.plan_store import load_view
 from apps.parts import part_shown
 from client.errors import Refused
 from exclave.output import Output, OutputOption, print_json

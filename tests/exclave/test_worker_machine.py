@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from activities.customer.audit_log import FOLDER, WorkerJournal, keep_head
-from activities.terraform.plan_store import PlanFiles, PlanRecord, save_plan
+from activities.plans.plan_store import PlanFiles, PlanRecord, save_plan
+from activities.terraform.plan_json import SAVED
 from apps.display_text import shown
 from exclave.worker import worker
 from stacks.enrolment import Enrolment
@@ -100,7 +101,7 @@ def test_a_view_is_shown_as_what_it_is(side: Side) -> None:
         state="",
     )  # fmt: skip
     view = "apply net: 1 to create\n\n+ x.y\n    + a = \x1b[31m1\u2028+ z\n"
-    save_plan(side.store, one.plan_key, record, PlanFiles(b"", b"", view, b""))
+    save_plan(side.store, one.plan_key, SAVED, record, PlanFiles(b"", b"", view))
     said = side.run("plans", "--view")
     assert "    + x.y\n        + a = \\u001b[31m1\\u2028+ z\n" in said
     [told] = json.loads(side.run("plans", "--view", "-o", "json"))["plans"]

@@ -5,8 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from activities.deploy.fingerprints import input_fingerprints, module_fingerprint
+from activities.plans.plan_store import PlanFiles, PlanRecord, load_record, save_plan, sha256
+from activities.terraform.lock_file import SAVED_AS
 from activities.terraform.locking import StateLocks
-from activities.terraform.plan_store import PlanFiles, PlanRecord, load_record, save_plan, sha256
+from activities.terraform.plan_json import SAVED
 from activities.terraform.planning import APPLYING, PLANNING
 from activities.terraform.state_file import StateFile, state_key
 from activities.terraform.state_lock import lock_key
@@ -177,7 +179,8 @@ def _write_plan(store: Store, key: bytes) -> None:
         variables=VALUES.digests(key, "network").variables,
         environment=VALUES.digests(key, "network").environment,
     )
-    save_plan(store, PLAN_KEY, record, PlanFiles(TFPLAN, plan("create_app"), VIEW, LOCK_FILE))
+    files = PlanFiles(TFPLAN, plan("create_app"), VIEW, {SAVED_AS: LOCK_FILE})
+    save_plan(store, PLAN_KEY, SAVED, record, files)
 
 
 def question(plan_key: str, apply_key: str, component: str) -> Question:

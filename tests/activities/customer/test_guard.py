@@ -24,8 +24,9 @@ from activities.customer.kinds import CHANGING, ENDING, READING
 from activities.customer.rules import Rules
 from activities.interceptor import Boundary
 from activities.operations.opening import Operations
+from activities.plans.plan_store import PlanFiles, PlanRecord, save_plan
 from activities.releases.reader import ReleaseReader
-from activities.terraform.plan_store import PlanFiles, PlanRecord, save_plan
+from activities.terraform.plan_json import SAVED
 from activities.workplace import Workplace
 from apps.parts import SANDBOX
 from contracts import actions, deploys, provisions
@@ -128,7 +129,7 @@ class Site:
             state="", app="shop", release=RELEASE, artifact=OTHER, variables="v", environment="e",
         )  # fmt: skip
         view = "apply net: 1 to create\n\n+ x\n"
-        save_plan(self.store, PLAN_KEY, record, PlanFiles(b"", b"", view, b""))
+        save_plan(self.store, PLAN_KEY, SAVED, record, PlanFiles(b"", b"", view))
 
     def written(self) -> list[dict[str, Any]]:
         assert self.journal.verified().problems == []

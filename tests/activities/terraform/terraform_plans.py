@@ -1,9 +1,8 @@
-"""Plans as Terraform 1.11 printed them, and changes made by hand."""
+"""Plans as Terraform 1.11 printed them."""
 
 from pathlib import Path
-from typing import Any
 
-from activities.terraform.changes import Change, Changes, read_changes
+from activities.terraform.plan_json import TerraformChanges, read_changes
 
 PLANS = Path(__file__).parent / "plans"
 NAMES = sorted(path.stem for path in PLANS.glob("*.json"))
@@ -15,17 +14,5 @@ def plan(name: str) -> bytes:
     return (PLANS / f"{name}.json").read_bytes()
 
 
-def changes(name: str) -> Changes:
+def changes(name: str) -> TerraformChanges:
     return read_changes(plan(name))
-
-
-def change(actions: str = "create", **fields: Any) -> Change:
-    """A change of one object; `actions` by words."""
-    base: dict[str, Any] = {
-        "address": "terraform_data.one", "before": None, "after": None, "unknown": {},
-    }  # fmt: skip
-    return Change(actions=tuple(actions.split()), **base | fields)
-
-
-def objects(*found: Change) -> Changes:
-    return Changes(tuple(found), ())

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from activities.terraform.changes import Change, Changes
+from activities.plans.changes import Change, Changes
 from activities.terraform.crash_recovery import beyond_approval, dropped_replaces
-from tests.activities.terraform.terraform_plans import NAMES, change, changes, objects
+from tests.activities.plans.made_changes import change, objects
+from tests.activities.terraform.terraform_plans import NAMES, changes
 
 TAINTED = "replace_because_tainted"
 

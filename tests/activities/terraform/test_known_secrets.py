@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from activities.secrets.masking import MASK, Mask
-from activities.terraform.changes import read_changes
+from activities.terraform.plan_json import read_changes
 from activities.terraform.secrets import KnownSecrets
 from activities.terraform.state_file import StateFile, state_key
 from store.folder import FolderStore

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
+from activities.plans.view import render_view
 from activities.secrets.masking import MASK, Mask
-from activities.terraform.changes import read_changes
 from activities.terraform.kubernetes_secrets import of_kubernetes
-from activities.terraform.view import render_view
+from activities.terraform.plan_json import read_changes
 
 SECRET = "hunter2-of-the-cluster"
 CODED = base64.b64encode(SECRET.encode()).decode()

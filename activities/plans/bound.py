@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from activities.terraform.plan_store import PlanRecord
+from activities.plans.plan_store import PlanRecord
 from contracts.errors import StalePlan
 from contracts.messages import OperationInput
 
@@ -41,7 +41,7 @@ class RenderedDigests:
         Args:
             key: The key of plan digests.
             part: The component, or the sandbox.
-            variables: As they are written for Terraform; JSON can hold them.
+            variables: As the tool is given them; JSON can hold them.
             files: The variable files, rendered, in their order.
             environment: What the app config sets, rendered.
         """

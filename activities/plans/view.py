@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterable, Mapping
 
+from activities.plans.changes import Change, Changes
 from activities.secrets.masking import MASK, Mask
-from activities.terraform.changes import Change, Changes
 from apps.display_text import shown
 
 PAGE_BYTES = 256 * 1024

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from activities.plans import view
+from activities.plans.changes import Changes
+from activities.plans.view import PAGE_BYTES, pages, render_view
 from activities.secrets.masking import MASK, Mask
-from activities.terraform import view
-from activities.terraform.changes import Changes
-from activities.terraform.view import PAGE_BYTES, pages, render_view
 from apps.display_text import shown_lines
-from tests.activities.terraform.terraform_plans import NAMES, SECRET, change, changes, objects
+from tests.activities.plans.made_changes import change, objects
+from tests.activities.terraform.terraform_plans import NAMES, SECRET, changes
 
 NOTHING = Mask.of([])
 

@@ -3,104 +3,31 @@
 The format: Terraform's documentation, "JSON Output Format", plan representation, format version 1.
 """
 
-import hashlib
-import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from activities.plans.changes import QUIET, Change, Changes
+from activities.plans.plan_store import PlanFormat
 from activities.terraform.marks import by_address, of_plan
-from contracts.deploys import ChangeCounts
 from contracts.errors import EngineFailed
 
-_QUIET = ({"no-op"}, {"read"})
-"""Actions that change nothing: a data source is read again in any case."""
+PLAN_FILE = "terraform.tfplan"
+"""What `terraform plan -out` writes."""
 
 
 @dataclass(frozen=True)
-class Change:
-    """One object, and what would happen to it."""
+class TerraformChanges(Changes):
+    """What the plan would do, and what Terraform says of it besides."""
 
-    address: str
-    actions: tuple[str, ...]
-    before: object
-    after: object
-    unknown: object
-    """True, or the same shape as `after`, where a value will be known after the apply only."""
-    before_sensitive: object = False
-    after_sensitive: object = False
-    deposed: str | None = None
-    previous_address: str | None = None
-    """The object moves: this is where it was."""
-    importing: str | None = None
-    """The object is imported under this id."""
-    reason: str | None = None
-    """For example `replace_because_tainted`."""
-
-    @property
-    def verb(self) -> str:
-        """create, update, replace, delete, forget, or move where nothing else changes."""
-        actions = set(self.actions)
-        if {"create", "delete"} <= actions:
-            return "replace"
-        if actions in _QUIET:
-            return "import" if self.importing else "move"
-        return self.actions[0]
-
-
-@dataclass(frozen=True)
-class Changes:
-    """A whole plan: objects by address, and the outputs that change."""
-
-    objects: tuple[Change, ...]
-    outputs: tuple[Change, ...]
-    secrets: tuple[object, ...] = field(default=(), compare=False, repr=False)
-    """What the plan marks as sensitive anywhere, also of objects that do not change."""
     marks: Mapping[str, list[object]] = field(default_factory=dict, compare=False, repr=False)
-    """By address, which parts of an object the plan marks."""
+    """By address, which parts of an object the plan marks as sensitive."""
     declared: Mapping[str, bool] = field(default_factory=dict, compare=False, repr=False)
     """The module's outputs by name, and whether each is declared sensitive."""
 
-    @property
-    def empty(self) -> bool:
-        """Whether nothing would change."""
-        return not self.objects and not self.outputs
 
-    def counts(self) -> ChangeCounts:
-        """How many objects are created, updated, replaced and deleted."""
-        verbs = [change.verb for change in self.objects]
-        return ChangeCounts(
-            create=verbs.count("create") + verbs.count("import"),
-            update=verbs.count("update") + verbs.count("move"),
-            replace=verbs.count("replace"),
-            delete=verbs.count("delete") + verbs.count("forget"),
-            outputs=len(self.outputs),
-        )
-
-    def digest(self, key: bytes, *, install: str, component: str, verb: str) -> str:
-        """What an approval binds to: an HMAC over everything that would be done.
-
-        A plain hash of a short secret could be guessed from outside; the key stays in the store.
-
-        Args:
-            key: The store's secret key.
-            install: The install's name.
-            component: The component's name.
-            verb: `apply` or `teardown`.
-        """
-        content = {
-            "install": install,
-            "component": component,
-            "verb": verb,
-            "objects": [_signed(change) for change in self.objects],
-            "outputs": [_signed(change) for change in self.outputs],
-        }
-        canonical = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
-        return "sha256:" + hmac.new(key, canonical, hashlib.sha256).hexdigest()
-
-
-def read_changes(plan: bytes) -> Changes:
+def read_changes(plan: bytes) -> TerraformChanges:
     """Read `terraform show -json` of a saved plan.
 
     Raises:
@@ -130,7 +57,7 @@ def read_changes(plan: bytes) -> Changes:
             "the module invokes actions (`action_trigger`, Terraform 1.14 and newer), which an "
             "approval does not cover yet. Remove them from the module, or use an older Terraform."
         )
-    return Changes(
+    return TerraformChanges(
         tuple(sorted(objects, key=lambda one: (one.address, one.deposed or ""))),
         tuple(sorted(outputs, key=lambda one: one.address)),
         secrets,
@@ -142,7 +69,7 @@ def read_changes(plan: bytes) -> Changes:
 def _matters(entry: Mapping[str, Any]) -> bool:
     moves = entry.get("previous_address") not in (None, entry["address"])
     imports = "importing" in entry["change"]
-    return moves or imports or set(entry["change"]["actions"]) not in _QUIET
+    return moves or imports or set(entry["change"]["actions"]) not in QUIET
 
 
 def _object(entry: Mapping[str, Any]) -> Change:
@@ -177,14 +104,5 @@ def _output(name: str, change: Mapping[str, Any]) -> Change:
     )
 
 
-def _signed(change: Change) -> list[object]:
-    return [
-        change.address,
-        change.deposed,
-        list(change.actions),
-        change.before,
-        change.after,
-        change.unknown,
-        change.previous_address,
-        change.importing,
-    ]
+SAVED = PlanFormat(PLAN_FILE, read_changes)
+"""How Terraform's plans are kept in the store."""

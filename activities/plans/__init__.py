@@ -1,0 +1,1 @@
+"""What engines share of plans: how they are kept, compared, shown, and what came of them."""

@@ -1,0 +1,33 @@
+"""The dependency lock file: which providers a plan was made with."""
+
+from pathlib import Path
+
+from activities.plans.plan_store import load_file, sha256
+from store.interface import Store
+from store.left_files import read_left
+
+SAVED_AS = "terraform.lock.hcl"
+"""Its name in the store, beside a plan."""
+
+
+def load_lock_file(store: Store, key: str) -> bytes:
+    """The lock file that the plan was made with; empty where there was none."""
+    return load_file(store, key, SAVED_AS) or b""
+
+
+def providers_identity(lock: Path) -> str:
+    """What changes with any provider; empty where the module needs none."""
+    content = read_lock_file(lock)
+    return sha256(content) if content else ""
+
+
+def read_lock_file(lock: Path) -> bytes:
+    """The dependency lock file of a working folder; empty where the module needs none. Blocks.
+
+    Raises:
+        NoFileLeft: it is no file.
+    """
+    try:
+        return read_left(lock)
+    except FileNotFoundError:
+        return b""
