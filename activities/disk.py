@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 
 from contracts.errors import DiskFull, ExclaveError, Unreachable
-from store.interface import Conflict, StoreUnavailable
+from store.errors import Conflict, StoreUnavailable
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 

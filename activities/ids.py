@@ -8,7 +8,7 @@ from temporalio import activity
 
 from contracts.errors import BadInput
 from contracts.names import is_id
-from store.interface import is_key
+from store.object_keys import is_key
 
 
 def require_ids(arguments: Sequence[Any]) -> None:

@@ -25,7 +25,7 @@ from activities.ids import require_ids
 from activities.unregistered import refuse_unknown, unknown_activity
 from contracts.errors import Bug, EngineFailed, NotUnderstood, PolicyDenied, Unreachable
 from contracts.messages import WorkerInput
-from store.interface import Conflict, StoreUnavailable
+from store.errors import Conflict, StoreUnavailable
 from store.left_files import NoFileLeft
 from store.reserve import is_full
 

@@ -14,7 +14,8 @@ from activities.removal import remove_each
 from activities.terraform.state_file import UNSAVED, printed_unsaved
 from activities.workplace import Workplace
 from store.customer import APPROVALS_PREFIX, LET_IN_PREFIX
-from store.interface import Store, StoreError
+from store.errors import StoreError
+from store.interface import Store
 from store.journal import Journal
 
 KEPT_RUNS = 20

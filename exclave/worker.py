@@ -13,8 +13,8 @@ from exclave.commands.worker_plans import approve, deny, plans
 from exclave.screens.terminal import write
 from stacks.enrolment import Enrolment, EnrolmentError
 from store import pausing
+from store.errors import StoreError
 from store.install_state import InstallState
-from store.interface import StoreError
 from store.opening import open_store
 
 worker = typer.Typer(

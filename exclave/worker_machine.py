@@ -15,7 +15,8 @@ from client.errors import Refused
 from exclave.exits import ending
 from stacks.enrolment import Enrolment, EnrolmentError
 from stacks.policy import PolicyError
-from store.interface import Store, StoreError
+from store.errors import StoreError
+from store.interface import Store
 from store.machine import Machine
 from store.opening import open_store
 

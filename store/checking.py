@@ -4,7 +4,8 @@ import contextlib
 import secrets
 from typing import Final
 
-from store.interface import ABSENT, Conflict, Etag, IfMatch, Store, StoreUnavailable
+from store.errors import Conflict, StoreUnavailable
+from store.interface import ABSENT, Etag, IfMatch, Store
 
 _PREFIX: Final = "_check/"
 

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Final, Literal
 
 from store.documents import Document, change_document, read_document
-from store.interface import Malformed, Store, StoreError
+from store.errors import Malformed, StoreError
+from store.interface import Store
 from store.journal import Journal
 from store.turns import standing_turn
 

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from store.interface import ABSENT, Conflict, Malformed, Store
+from store.errors import Conflict, Malformed
+from store.interface import ABSENT, Store
 
 Document = dict[str, Any]
 

@@ -13,20 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from store.errors import Conflict, StoreUnavailable
 from store.files import make_folders, open_private, overwrite, replace_private, sync_folder
-from store.interface import (
-    ABSENT,
-    ANY,
-    Conflict,
-    Etag,
-    IfMatch,
-    Object,
-    StoreUnavailable,
-    check_key,
-    check_prefix,
-    is_key,
-)
+from store.interface import ABSENT, ANY, Etag, IfMatch, Object
 from store.left_files import read_left
+from store.object_keys import check_key, check_prefix, is_key
 from store.reserve import is_full
 
 # Keys never begin a segment with a dot, so these collide with none.

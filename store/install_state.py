@@ -26,7 +26,8 @@ from apps.state import (
 from contracts.deploys import Inputs
 from contracts.errors import StoreBehind
 from store.documents import change_document, read_document
-from store.interface import ABSENT, ANY, Conflict, Store
+from store.errors import Conflict
+from store.interface import ABSENT, ANY, Store
 
 if TYPE_CHECKING:
     from apps.config import AppConfig

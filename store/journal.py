@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from store.documents import Document, change_document, read_document
-from store.interface import Malformed, Store
+from store.errors import Malformed
+from store.interface import Store
 from store.machine import Machine
 
 _PREFIX: Final = "journals/"

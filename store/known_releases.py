@@ -3,8 +3,9 @@
 from typing import Final
 
 from store.documents import Document, change_document, read_document
+from store.errors import Malformed
 from store.install_state import InstallState
-from store.interface import Malformed, Store
+from store.interface import Store
 
 _BROUGHT: Final = "releases.json"
 

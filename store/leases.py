@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from store.documents import Document, change_document, read_document, tries
-from store.interface import Conflict, Malformed, Store, StoreError
+from store.errors import Conflict, Malformed, StoreError
+from store.interface import Store
 from store.machine import Machine
 
 __all__ = [

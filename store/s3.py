@@ -23,17 +23,9 @@ from botocore.exceptions import (
     ResponseStreamingError,
 )
 
-from store.interface import (
-    ABSENT,
-    ANY,
-    Conflict,
-    Etag,
-    IfMatch,
-    Object,
-    check_key,
-    check_prefix,
-    is_key,
-)
+from store.errors import Conflict
+from store.interface import ABSENT, ANY, Etag, IfMatch, Object
+from store.object_keys import check_key, check_prefix, is_key
 from store.s3_errors import explained, is_absent, is_refused_condition
 from store.s3_place import S3Place
 

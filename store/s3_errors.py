@@ -12,7 +12,7 @@ from typing import Any, Final
 from botocore import exceptions as boto
 from botocore.exceptions import BotoCoreError, ClientError
 
-from store.interface import StoreUnavailable
+from store.errors import StoreUnavailable
 from store.s3_place import S3Place
 
 _NO_OBJECT: Final = frozenset({"NoSuchKey", "NotFound", "404"})

@@ -8,7 +8,8 @@ lies among the journals, which stay when everything else of an install is gone.
 from typing import Final
 
 from store.documents import Document, change_document, read_document
-from store.interface import Malformed, Store, StoreError
+from store.errors import Malformed, StoreError
+from store.interface import Store
 
 TURN_KEY: Final = "journals/turn.json"
 

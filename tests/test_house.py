@@ -1,9 +1,14 @@
 """The house itself: rooms, names, the lock."""
 
+import ast
 import re
 import tomllib
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -27,6 +32,29 @@ def test_no_other_distribution_owns_a_room() -> None:
     owners = packages_distributions()
     taken = {room: set(owners.get(room, [])) - {"exclave"} for room in ROOMS}
     assert {room: others for room, others in taken.items() if others} == {}
+
+
+def _module(file: Path) -> str:
+    return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _imports(file: Path) -> Iterator[str]:
+    """What a file imports anywhere: within functions and for type checkers, too."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield str(node.module)
+            yield from (f"{node.module}.{one.name}" for one in node.names)
+
+
+def test_modules_do_not_import_each_other_in_a_circle() -> None:
+    files = {_module(file): file for room in ROOMS for file in (ROOT / room).rglob("*.py")}
+    imports = {name: set(_imports(file)) & (set(files) - {name}) for name, file in files.items()}
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
 
 
 def test_tests_mirror_the_rooms() -> None:

@@ -27,7 +27,7 @@ from opentelemetry.trace import Span as SdkSpan
 from activities.spans import Span, Value
 from wire.network.httpx_parts import Bearer
 from workers.span_exporter import GatewayExporter, Patience
-from workers.tracing import TraceIntake
+from workers.trace_intake import TraceIntake
 
 QUEUE_SPANS = 1024
 """What waits in memory, about 2 MB; while it is full, the oldest is dropped for each new one."""

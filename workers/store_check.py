@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from store.checking import check_store
-from store.interface import Store, StoreUnavailable
+from store.errors import StoreUnavailable
+from store.interface import Store
 
 _FIRST_PAUSE_SECONDS: Final = 1.0
 _LONGEST_PAUSE_SECONDS: Final = 30.0

@@ -5,33 +5,21 @@ OpenTelemetry is imported with the first activity, since most of a fleet stands 
 
 import asyncio
 import logging
-import ssl
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from activities.spans import Span, Value
 from workers.gateway_access import Reach
+from workers.trace_intake import TraceIntake
 
 if TYPE_CHECKING:
-    from wire.network.httpx_parts import Renewed
     from workers.span_traces import Traces
 
 _log = logging.getLogger(__name__)
 
 LEAVE_SECONDS = 3.0
 """For what has not been sent when the worker leaves."""
-
-
-@dataclass(frozen=True)
-class TraceIntake:
-    """Where traces are sent to."""
-
-    url: str
-    credentials: "Renewed"
-    """Each request shows the newest."""
-    trust: ssl.SSLContext | None
 
 
 class Tracing:

@@ -15,7 +15,7 @@ import jwt
 from jwt import PyJWKClient
 
 from contracts.access import CloudIdentity
-from wire.enrolment.cloud_documents import BOUND_HEADER, STS_BODY
+from wire.enrolment.messages import BOUND_HEADER, STS_BODY
 
 _SECONDS = 8.0
 _LARGEST_ANSWER = 20_000

@@ -35,8 +35,9 @@ from activities.customer.audit_chain import (
 )
 from store.customer import CUSTOMER_PREFIX
 from store.documents import Document, change_document, read_document
+from store.errors import Malformed
 from store.files import make_folders, open_private, sync_folder, write_private
-from store.interface import Malformed, Store
+from store.interface import Store
 
 FOLDER: Final = "worker-journal"
 """Its name in the worker's data folder."""

@@ -23,8 +23,9 @@ from contracts.errors import Denied, Draining, PolicyDenied, StalePlan
 from contracts.messages import OperationInput
 from stacks.policy import Policy, PolicyError
 from store.customer import Answer, Question, ask, note_let_in, was_let_in
-from store.interface import Store, is_key
+from store.interface import Store
 from store.journal import Journal
+from store.object_keys import is_key
 
 LOOK_AGAIN_SECONDS: Final = 1.0
 """In a folder, looking costs nothing."""

@@ -24,7 +24,7 @@ from contracts.deploys import ApplyInput, ScopeInput
 from contracts.errors import PolicyDenied
 from contracts.messages import OperationInput
 from stacks.policy import Operation, Policy
-from store.interface import StoreError
+from store.errors import StoreError
 from store.known_releases import note_brought, releases_brought
 
 ALLOWED: Final = "allowed"

@@ -22,8 +22,8 @@ from activities.workplace import Workplace
 from contracts import logs
 from contracts.errors import BadInput, NotThere
 from contracts.logs import LOG_PAGE_BYTES, LogPage, ReadLog
-from store.interface import check_key, is_key
 from store.journal import Entry, Journal
+from store.object_keys import check_key, is_key
 
 LONGEST_WAIT_SECONDS = 30.0
 

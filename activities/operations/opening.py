@@ -30,9 +30,11 @@ from activities.operations.steady_clock import steady
 from activities.operations.stopping import give_lease_back, interrupt_runs
 from activities.operations.subject import Subject, subjects_at_work
 from contracts.errors import Cancelled, LockHeld
-from store.interface import Store, StoreError, check_key
+from store.errors import StoreError
+from store.interface import Store
 from store.journal import Entry, Journal
 from store.leases import Leases, Machine
+from store.object_keys import check_key
 from store.reserve import keep_reserve
 
 _LOOK_AGAIN_SECONDS: Final = 5.0

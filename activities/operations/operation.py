@@ -21,10 +21,11 @@ from activities.operations.status import ToolEnd, has_begun
 from activities.operations.steady_clock import steady
 from activities.operations.subject import CurrentRun, Subject
 from contracts.errors import Cancelled, Draining, LockHeld, PolicyDenied, ToolLost
+from store.errors import Conflict, StoreUnavailable
 from store.files import make_folders
-from store.interface import Conflict, StoreUnavailable, check_key
 from store.journal import Entry, Journal, Outcome
 from store.leases import Leases, LeaseTaken, Machine
+from store.object_keys import check_key
 from store.reserve import has_room
 
 __all__ = [

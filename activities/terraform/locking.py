@@ -26,7 +26,8 @@ from activities.terraform.state_file import state_key
 from activities.terraform.state_lock import StateLock, lock_key, read_lock
 from apps.parts import part_shown
 from contracts.errors import LockHeld
-from store.interface import ABSENT, Conflict, Store
+from store.errors import Conflict
+from store.interface import ABSENT, Store
 from store.journal import Run, who_am_i
 from store.machine import Machine
 

@@ -33,7 +33,7 @@ from activities.workplace import Workplace
 from apps.parts import part_shown
 from contracts.errors import EngineFailed, ExclaveError, LockHeld, Unreachable
 from contracts.messages import OperationInput
-from store.interface import Conflict
+from store.errors import Conflict
 
 APPLYING = "apply"
 """The label of a run that applies."""

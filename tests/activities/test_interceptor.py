@@ -27,8 +27,9 @@ from contracts.errors import (
 )
 from contracts.installs import DescribeInput
 from contracts.messages import Nothing, WorkerInput
+from store.errors import Conflict
 from store.folder import FolderStore
-from store.interface import ANY, Conflict
+from store.interface import ANY
 
 FEATURES = frozenset({"deploy/1", "action/1"})
 

@@ -27,9 +27,9 @@ from contracts.errors import (
     Unreachable,
 )
 from contracts.messages import Turn
+from store.errors import StoreUnavailable
 from store.folder import FolderStore
 from store.install_state import InstallState
-from store.interface import StoreUnavailable
 from store.journal import Journal
 from store.machine import Machine
 from store.opening import folder_description

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from store.documents import Document, change_document
+from store.errors import Conflict, Malformed
 from store.folder import FolderStore
-from store.interface import ANY, Conflict, Malformed, Store
+from store.interface import ANY, Store
 
 
 class Pauses(list[float]):

@@ -12,7 +12,8 @@ import pytest
 
 from store.checking import check_store
 from store.documents import change_document, read_document
-from store.interface import ABSENT, ANY, BadKey, Conflict, Store
+from store.errors import BadKey, Conflict
+from store.interface import ABSENT, ANY, Store
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,7 +28,8 @@ for _ in range(int(sys.argv[2])):
 
 WRITER = """
 import json, sys
-from store.interface import ABSENT, Conflict
+from store.errors import Conflict
+from store.interface import ABSENT
 from store.opening import open_store
 store = open_store(json.loads(sys.argv[1]))
 for number in range(int(sys.argv[2])):

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from store.checking import check_store
+from store.errors import StoreUnavailable
 from store.folder import FolderStore
-from store.interface import ABSENT, ANY, Store, StoreUnavailable
+from store.interface import ABSENT, ANY, Store
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from store.interface import ANY, Malformed, Store
+from store.errors import Malformed
+from store.interface import ANY, Store
 from store.journal import Failure, Journal, Outcome
 from store.machine import Machine
 

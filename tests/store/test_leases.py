@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from store.interface import ANY, Malformed, Store
+from store.errors import Malformed
+from store.interface import ANY, Store
 from store.leases import LEASE_SECONDS, Leases, LeaseTaken, Machine
 
 

@@ -13,7 +13,8 @@ import pytest
 
 from store.checking import check_store
 from store.documents import change_document, read_document
-from store.interface import ABSENT, ANY, Conflict, Store, StoreUnavailable
+from store.errors import Conflict, StoreUnavailable
+from store.interface import ABSENT, ANY, Store
 from store.s3 import S3Store
 from store.s3_place import S3Place
 from tests.s3_faults import (

@@ -2,7 +2,8 @@
 
 import pytest
 
-from store.interface import ANY, Malformed, Store
+from store.errors import Malformed
+from store.interface import ANY, Store
 from store.turns import TURN_KEY, TurnIsHeld, check_turn
 
 

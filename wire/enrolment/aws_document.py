@@ -7,7 +7,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.exceptions import BotoCoreError
 
-from wire.enrolment.cloud_documents import BOUND_HEADER, STS_BODY
+from wire.enrolment.messages import BOUND_HEADER, STS_BODY
 
 
 def signed_sts_request(bound: str) -> bytes:

@@ -2,10 +2,6 @@
 
 from collections.abc import Callable
 
-BOUND_HEADER = "x-exclave-bound-to"
-"""In an AWS document: the worker and its key, signed like the rest."""
-STS_BODY = "Action=GetCallerIdentity&Version=2011-06-15"
-
 
 def document_of(cloud: str, audience: str | None) -> Callable[[str], bytes]:
     """Asks a cloud to vouch for this machine; what is asked with names the worker and its key.

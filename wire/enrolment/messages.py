@@ -20,6 +20,10 @@ ASSERTION_SECONDS = 60
 SKEW_SECONDS = 300.0
 """By how much the clocks of a worker and a gateway may differ."""
 
+BOUND_HEADER = "x-exclave-bound-to"
+"""In what AWS vouches with: the worker and its key, signed like the rest."""
+STS_BODY = "Action=GetCallerIdentity&Version=2011-06-15"
+
 
 class EnrolBody(Message):
     """The body of POST /v1/enrol."""

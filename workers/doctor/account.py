@@ -9,7 +9,7 @@ import httpx
 
 from stacks.enrolment import Enrolment
 from store.checking import check_store
-from store.interface import StoreError
+from store.errors import StoreError
 from store.opening import open_store
 from store.s3_place import S3Place
 from wire.enrolment.cloud_documents import document_of

@@ -32,7 +32,7 @@ from contracts.access import CloudIdentity
 from tests.s3_server import S3Server
 from tests.tls_certificates import make_certificate
 from wire.enrolment.aws_document import signed_sts_request
-from wire.enrolment.cloud_documents import BOUND_HEADER
+from wire.enrolment.messages import BOUND_HEADER
 
 BOUND = "exclave:install/acme:0f0f"
 ACCOUNT, ROLE = "123456789012", "exclave-worker"

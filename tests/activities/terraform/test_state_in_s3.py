@@ -18,7 +18,8 @@ from activities.terraform.locking import StateLocks
 from activities.terraform.state_file import state_key
 from activities.terraform.state_lock import lock_key
 from contracts.errors import EngineFailed, LockHeld, Unreachable
-from store.interface import ANY, StoreUnavailable
+from store.errors import StoreUnavailable
+from store.interface import ANY
 from store.s3_place import S3Place
 from tests.activities.terraform.terraform_site import Module, TerraformSite
 from tests.s3_faults import BROKEN, Fault, Request, Way, refused, way_to
