@@ -1,6 +1,8 @@
-"""What a release has artifacts of: parts that an engine deploys, and steps of actions.
+"""How the parts of an install, and the steps of actions, are named.
 
-The parts are the components, by name, and the sandbox.
+A component is what the vendor describes in `components/`. A part is whatever an engine plans,
+applies and tears down, with a state of its own: each component, by its name, and the sandbox. A
+release has an artifact for each part, and for each step of an action that runs in a folder.
 """
 
 from typing import Final

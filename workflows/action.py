@@ -19,7 +19,8 @@ from contracts.answers import ANSWERS_BYTES
 from contracts.errors import BadAnswer, EngineFailed
 from contracts.names import action_subject, install_queue
 from contracts.operations import FEATURE_STOP, StopInput
-from workflows.calls import BOUNDED, call, call_operation, failing_as_its_activity
+from workflows.calls import BOUNDED, call, call_operation
+from workflows.failures import failing_as_its_activity
 from workflows.search_attributes import APP, require_id, show, showing_its_end
 
 

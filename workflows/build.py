@@ -8,7 +8,8 @@ from apps.parts import SANDBOX, part_shown
 from contracts import builds
 from contracts.builds import AssembleRelease, BuildInput, BuildResult, CheckSource, PackComponent
 from contracts.names import BUILD_QUEUE
-from workflows.calls import call, failing_as_its_activity
+from workflows.calls import call
+from workflows.failures import failing_as_its_activity
 from workflows.search_attributes import require_id, show, showing_its_end
 
 
@@ -37,12 +38,12 @@ class Build:
             *(
                 call(
                     builds.PACK,
-                    PackComponent(app=input.app, source=input.source, component=component),
+                    PackComponent(app=input.app, source=input.source, component=part),
                     queue=BUILD_QUEUE,
-                    summary=f"pack {part_shown(component)}",
+                    summary=f"pack {part_shown(part)}",
                 )
-                for component in parts
-                if component not in checked.packed
+                for part in parts
+                if part not in checked.packed
             )
         )
         artifacts = checked.packed | {one.component: one.artifact for one in packed}

@@ -1,23 +1,24 @@
 """How a workflow calls an activity: by its declaration in the contract, typed both ways."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import TypeVar, cast
 
 from pydantic import BaseModel
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError, FailureError
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 from temporalio.workflow import ActivityCancellationType
 
 from contracts import operations
 from contracts.activities import Activity
 from contracts.answers import AnswerTo, Unfit, problem_of
-from contracts.errors import BadAnswer, BadConfig, BadInput, NotThere, NotUnderstood, by_type
+from contracts.errors import BadAnswer, BadConfig, BadInput, NotThere, NotUnderstood
 from contracts.names import BUILD_QUEUE, CONTROL_QUEUE, install_queue
 from contracts.operations import StopInput
+from workflows.failures import cut_bytes, failing_as_its_activity, in_words, typed_cause
 
 R = TypeVar("R")
 I = TypeVar("I", bound=BaseModel)  # noqa: E741 - as in the declaration
@@ -38,10 +39,6 @@ BOUNDED = "answers-are-bounded"
 
 _LONGEST_SUMMARY = 400
 """In bytes, as Temporal's server takes it; one that is longer has the workflow's task fail."""
-LONGEST_FAILURE = 16_000
-"""Of what a run fails with, in characters: it lies in histories, and Install keeps the newest."""
-_LARGEST_FAILURE_BYTES = 256 * 1024
-_LONGEST_TYPE = 100
 
 
 def end_if_cancelled() -> None:
@@ -286,46 +283,3 @@ async def until_it_is_done(begin: Callable[[], Awaitable[R]]) -> R:
                 raise
             workflow.logger.error("Tried again in %s: %s", _AGAIN, in_words(error))
         await asyncio.sleep(_AGAIN.total_seconds())
-
-
-@contextmanager
-def failing_as_its_activity() -> Iterator[None]:
-    """End the workflow with the activity's own typed error, instead of "Activity task failed"."""
-    try:
-        yield
-    except ActivityError as error:
-        typed = typed_cause(error)
-        if error.failure is not None and error.failure.ByteSize() > _LARGEST_FAILURE_BYTES:
-            # With all that belongs to it, it may be more than a run can end with.
-            raise BadAnswer(cut(in_words(error), LONGEST_FAILURE)) from None
-        if typed is None or typed.type is None:
-            raise
-        raise by_type(typed.type)(cut(typed.message, LONGEST_FAILURE)) from error
-
-
-def typed_cause(error: BaseException) -> ApplicationError | None:
-    """The typed error that an activity or child ended with; None where it ended otherwise."""
-    cause = error.cause if isinstance(error, ActivityError | ChildWorkflowError) else error
-    return cause if isinstance(cause, ApplicationError) else None
-
-
-def in_words(error: BaseException) -> str:
-    """An error as a person reads it: its type and its message."""
-    typed = typed_cause(error)
-    if typed is not None:
-        return f"{cut(typed.type or '', _LONGEST_TYPE)}: {cut(typed.message, LONGEST_FAILURE)}"
-    cause = error.cause if isinstance(error, ActivityError) and error.cause else error
-    return f"{type(cause).__name__}: {cause}"
-
-
-def cut(text: str, longest: int) -> str:
-    """A text of at most so many characters: its beginning, and its end, which tells the most."""
-    if len(text) <= longest:
-        return text
-    begin = longest // 4
-    return f"{text[:begin]} […] {text[len(text) - (longest - begin - 5) :]}"
-
-
-def cut_bytes(text: str, longest: int) -> str:
-    """The beginning of a text, of at most so many bytes."""
-    return text.encode()[:longest].decode(errors="ignore")

@@ -12,7 +12,7 @@ from contracts.deploys import FEATURE_DEPLOY, DeployInput, DeployResult, FinishI
 from contracts.errors import ActionFailed
 from contracts.names import install_queue
 from workflows.calls import call
-from workflows.run import InstallRun
+from workflows.runs.install_run import InstallRun
 from workflows.search_attributes import require_id, show
 
 

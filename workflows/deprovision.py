@@ -16,9 +16,9 @@ from contracts.provisions import (
     DeprovisionScopeInput,
 )
 from workflows.calls import call
-from workflows.run import InstallRun
+from workflows.runs.install_run import InstallRun
+from workflows.runs.triggered import set_schedules
 from workflows.search_attributes import require_id, show, show_at_first
-from workflows.triggered import set_schedules
 
 
 @workflow.defn(name="Deprovision")

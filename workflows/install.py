@@ -33,20 +33,20 @@ from contracts.installs import (
 from contracts.messages import Turn, WorkerDescription
 from contracts.names import CONTROL_QUEUE, Digest, Name, install_queue
 from contracts.stacks import RenderStack, Stack
-from workflows import starting
 from workflows.calls import (
     call,
     end_if_cancelled,
     until_it_is_done,
     without_local_activities,
 )
-from workflows.declared_inputs import InstallInputs, merged, refuse_size, refuse_values
-from workflows.install_details import install_details
-from workflows.pullable_releases import ToldReleases
+from workflows.installs import starting
+from workflows.installs.details import install_details
+from workflows.installs.inputs import InstallInputs, merged, refuse_size, refuse_values
+from workflows.installs.pullable_releases import ToldReleases
+from workflows.installs.standing import Standing
+from workflows.installs.starting import NewRun, RunStarter
+from workflows.installs.turn_queue import TurnQueue
 from workflows.search_attributes import require_id, show, showing_its_end
-from workflows.standing import Standing
-from workflows.starting import NewRun, RunStarter
-from workflows.turn_queue import TurnQueue
 
 
 @workflow.defn(name="Install")

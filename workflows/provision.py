@@ -9,7 +9,7 @@ from contracts.deploys import FinishInput, Grant
 from contracts.names import install_queue
 from contracts.provisions import FEATURE_PROVISION, ProvisionInput, ProvisionResult
 from workflows.calls import call
-from workflows.run import InstallRun
+from workflows.runs.install_run import InstallRun
 from workflows.search_attributes import require_id, show
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-MODULES = sorted((Path(__file__).resolve().parents[2] / "workflows").glob("*.py"))
+ROOM = Path(__file__).resolve().parents[2] / "workflows"
+MODULES = sorted(ROOM.rglob("*.py"))
 
 IMPORTS = {
     *("asyncio", "collections.abc", "contextlib", "dataclasses", "datetime", "functools", "json"),
@@ -50,7 +51,7 @@ def _problems(tree: ast.AST) -> list[str]:
 
 # Parsed while tests are collected: on Python 3.11, `ast.parse` fails when another thread parses at
 # the same time, as one does that prints a traceback.
-TREES = {path.stem: ast.parse(path.read_text()) for path in MODULES}
+TREES = {str(path.relative_to(ROOM)): ast.parse(path.read_text()) for path in MODULES}
 
 WRONG = {
     code: ast.parse(code)

@@ -24,8 +24,8 @@ from tests.workflows.workflow_site import (
     plan_of,
     until,
 )
-from workflows.pullable_releases import ToldReleases
-from workflows.standing import Standing
+from workflows.installs.pullable_releases import ToldReleases
+from workflows.installs.standing import Standing
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

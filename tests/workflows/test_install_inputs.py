@@ -24,7 +24,7 @@ from tests.workflows.workflow_site import (
     refusal,
     until,
 )
-from workflows.declared_inputs import merged, refuse_size, refuse_values
+from workflows.installs.inputs import merged, refuse_size, refuse_values
 
 loop = pytest.mark.asyncio(loop_scope="session")
 

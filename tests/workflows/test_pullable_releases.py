@@ -18,7 +18,7 @@ from tests.workflows.workflow_site import (
     outcomes,
     until,
 )
-from workflows.pullable_releases import TOLD_RELEASES_KEPT, ToldReleases
+from workflows.installs.pullable_releases import TOLD_RELEASES_KEPT, ToldReleases
 
 AT = "2026-11-28T06:00:00+00:00"
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from apps.display_text import shown_lines
 from contracts.deploys import ComponentOutcome, Decision, Grant
 from contracts.messages import Turn
-from workflows.approvals import Approvals
-from workflows.component import DeployState
-from workflows.progress import run_details
+from workflows.runs.approvals import Approvals
+from workflows.runs.part import DeployState
+from workflows.runs.progress import run_details
 
 RELEASE = "sha256:" + "1" * 64
 

@@ -14,7 +14,8 @@ from contracts import deploys
 from contracts.deploys import FEATURE_DEPLOY, MOST_VIEWS, PlanView, ViewInput, WaitingPlan
 from contracts.errors import BadInput, Unreachable
 from contracts.names import Name, install_queue
-from workflows.calls import call, failing_as_its_activity
+from workflows.calls import call
+from workflows.failures import failing_as_its_activity
 
 
 async def read_page(install: Name, plan: WaitingPlan, page: int, seen: datetime | None) -> PlanView:

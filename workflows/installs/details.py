@@ -4,8 +4,8 @@ from apps.display_text import shown_markdown
 from apps.parts import part_shown
 from contracts.deploys import Inputs
 from contracts.installs import ConnectedWorker
-from workflows.standing import Standing
-from workflows.turn_queue import TurnQueue
+from workflows.installs.standing import Standing
+from workflows.installs.turn_queue import TurnQueue
 
 
 def install_details(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from apps.display_text import shown_markdown
 from apps.parts import part_shown
 from contracts.deploys import Decision, PartProgress
-from workflows.component import DeployState
+from workflows.runs.part import DeployState
 
 
 def part_progress(decision: Decision, state: DeployState | None) -> PartProgress:

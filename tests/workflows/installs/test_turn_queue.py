@@ -14,8 +14,8 @@ from contracts.deploys import Inputs
 from contracts.installs import CarriedInstall, Holder, TurnEnd, TurnRequest, WatchRunInput
 from contracts.messages import Nothing, Turn
 from workers import control
-from workflows import turn_queue
-from workflows.turn_queue import TurnQueue
+from workflows.installs import turn_queue
+from workflows.installs.turn_queue import TurnQueue
 
 TURN = Turn(number=7, workflow_id="deploy/acme/mine")
 FIRST, SECOND, OTHER = (f"0198c0de-0000-7000-8000-00000000000{n}" for n in range(3))

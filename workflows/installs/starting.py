@@ -14,8 +14,8 @@ from contracts.installs import InstallInput, RunStarted
 from contracts.messages import Turn
 from contracts.names import ComponentName, Digest, Name
 from contracts.provisions import DeprovisionInput, ProvisionInput
+from workflows.installs.turn_queue import TurnQueue
 from workflows.search_attributes import shown_from_the_start
-from workflows.turn_queue import TurnQueue
 
 
 @dataclass(frozen=True)

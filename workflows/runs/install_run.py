@@ -27,23 +27,16 @@ from contracts.errors import DeployFailed
 from contracts.installs import RunTurn
 from contracts.names import Digest, Name, install_queue
 from contracts.releases import ReadRelease
-from workflows.approvals import Approvals
-from workflows.calls import (
-    LONGEST_FAILURE,
-    call,
-    call_control,
-    cut,
-    end_if_cancelled,
-    failing_as_its_activity,
-    without_local_activities,
-)
-from workflows.component import SETTLED, ComponentRun, DeployState
-from workflows.decisions import refuse_endless
-from workflows.plan_pages import read_page, refuse_more_pages
-from workflows.progress import part_progress, run_details
+from workflows.calls import call, call_control, end_if_cancelled, without_local_activities
+from workflows.failures import LONGEST_FAILURE, cut, failing_as_its_activity
+from workflows.runs.approvals import Approvals
+from workflows.runs.decisions import refuse_endless
+from workflows.runs.part import SETTLED, ComponentRun, DeployState
+from workflows.runs.plan_pages import read_page, refuse_more_pages
+from workflows.runs.progress import part_progress, run_details
+from workflows.runs.triggered import TriggeredActions, set_schedules
+from workflows.runs.turn import Learnt, RunsTurn
 from workflows.search_attributes import show, show_at_first, showing_its_end
-from workflows.triggered import TriggeredActions, set_schedules
-from workflows.turns import Learnt, RunsTurn
 from workflows.words import require_words
 
 R = TypeVar("R")

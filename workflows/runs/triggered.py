@@ -14,7 +14,8 @@ from contracts.deploys import TriggeredAction
 from contracts.errors import ActionFailed
 from contracts.names import CONTROL_QUEUE, ID_LIMIT, Digest, Name, digits_of
 from contracts.schedules import CronAction, SetSchedules
-from workflows.calls import call, end_if_cancelled, typed_cause
+from workflows.calls import call, end_if_cancelled
+from workflows.failures import typed_cause
 from workflows.search_attributes import shown_from_the_start
 
 

@@ -15,7 +15,8 @@ from contracts.errors import BadInput
 from contracts.installs import CarriedInstall
 from contracts.names import Digest, Name
 from contracts.releases import DeclaredInput, ReadRelease
-from workflows.calls import call_control, in_words, until_it_is_done
+from workflows.calls import call_control, until_it_is_done
+from workflows.failures import in_words
 
 
 class InstallInputs:

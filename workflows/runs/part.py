@@ -26,9 +26,10 @@ from contracts.errors import ActionFailed, BadAnswer, Denied, NotUnderstood, Sta
 from contracts.names import Name
 from contracts.operations import FEATURE_STOP, StopInput
 from contracts.provisions import FEATURE_PROVISION
-from workflows.approvals import Approvals
-from workflows.calls import call_operation, cut, in_words, typed_cause
-from workflows.triggered import TriggeredActions
+from workflows.calls import call_operation
+from workflows.failures import cut, in_words, typed_cause
+from workflows.runs.approvals import Approvals
+from workflows.runs.triggered import TriggeredActions
 
 SETTLED = frozenset({"applied", "unchanged", "skipped", "torn down"})
 """Outcomes after which what comes next may begin."""

@@ -7,7 +7,7 @@ from contracts.deploys import Inputs
 from contracts.errors import BadInput
 from contracts.installs import CarriedInstall, PartNow, ReleaseBefore, RunFailure, TurnEnd
 from contracts.names import Digest
-from workflows.declared_inputs import merged
+from workflows.installs.inputs import merged
 
 _RELEASES_KEPT = 20
 _VALUES_KEPT_BYTES = 512 * 1024

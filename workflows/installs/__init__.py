@@ -1,0 +1,1 @@
+"""What the Install workflow is made of: what it keeps, and how it starts runs."""

@@ -1,0 +1,1 @@
+"""What the runs that change an install share: their turn, their parts, approvals and views."""
