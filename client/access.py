@@ -7,7 +7,7 @@ from wire.encryption.subjects import install_subject
 
 
 async def subjects(plane: Plane) -> dict[str, SubjectAccess]:
-    """Every worker that it knows, by subject, in order.
+    """Every worker that the Access workflow knows, by subject, in order.
 
     Raises:
         NoSuchRun: there is no Access workflow, as without a gateway.
@@ -25,7 +25,7 @@ async def subjects(plane: Plane) -> dict[str, SubjectAccess]:
 
 
 def turned_away(known: dict[str, SubjectAccess], install: str) -> str:
-    """`revoked` or `paused` where the gateway gives an install's worker no work; else empty."""
+    """`revoked` or `paused` if the gateway gives the install's worker no work; otherwise empty."""
     one = known.get(install_subject(install))
     if one is None:
         return ""

@@ -1,4 +1,4 @@
-"""What goes on with builds: those that are at work, what they wait for, and what failed."""
+"""The state of builds: which are running, what they wait for, and which failed."""
 
 import asyncio
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from client.refusals import POLLS_AT_LEAST
 from contracts.names import ATTRIBUTE_APP, ATTRIBUTE_STATUS, BUILD_QUEUE
 
 _LOOKED_AT = 50
-"""The newest builds: older ones say nothing of now."""
+"""How many builds are examined, newest first; older ones say nothing about the present."""
 _SHOWN_FOR = timedelta(days=1)
-"""How long a build that failed is shown, unless its app was built again."""
+"""How long a failed build is shown, unless its app was built again."""
 
 _BAD_ENDS = frozenset(
     {
@@ -31,7 +31,7 @@ _BAD_ENDS = frozenset(
 
 @dataclass(frozen=True)
 class BuildNow:
-    """A build that is at work, or that failed."""
+    """A build that is running, or that failed."""
 
     workflow_id: str
     app: str
@@ -41,7 +41,7 @@ class BuildNow:
 
 
 async def builds_now(plane: Plane, app: str | None = None) -> list[BuildNow]:
-    """The builds that are at work, and of each app the newest if that failed; the newest first.
+    """The running builds, and each app's newest build if it failed; newest first.
 
     Raises:
         Away: Temporal does not answer.
@@ -67,7 +67,7 @@ async def _at_work(plane: Plane, found: WorkflowExecution, is_served: bool) -> B
         raw = await plane.plain_text(described.raw_description)
         words = _waits_for(list(raw.pending_activities), is_served)
     except RPCError:
-        # It has ended meanwhile, or Temporal is busy: the rest is known.
+        # It has ended meanwhile, or Temporal is busy: show what is known without it.
         words = ""
     return BuildNow(found.id, _app_of(found), _shown(found, ATTRIBUTE_STATUS), words)
 

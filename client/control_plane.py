@@ -1,4 +1,4 @@
-"""The control plane as the commands reach it: every call ends, and every refusal is a sentence."""
+"""Calls to the control plane: each ends in bounded time, and each refusal is a sentence."""
 
 from collections.abc import Awaitable
 from datetime import datetime
@@ -54,9 +54,9 @@ Run = WorkflowHandle[Any, Any]
 
 
 def quieten() -> None:
-    """Keep the SDK's own log out of what a person reads; has to come before the first connection.
+    """Turn off the SDK's own log on the terminal; must be called before the first connection.
 
-    Whatever it warns of is told by the commands, in a sentence.
+    The commands report whatever it would warn about, as a sentence.
     """
     Runtime.set_default(
         Runtime(telemetry=TelemetryConfig(logging=None)), error_if_already_set=False
@@ -74,7 +74,7 @@ class Plane:
 
     @staticmethod
     async def reach() -> "Plane":
-        """Connect to where `TEMPORAL_*` and `temporal.toml` say, else to `exclave dev`.
+        """Connect to the server that `TEMPORAL_*` and `temporal.toml` name, else to `exclave dev`.
 
         Raises:
             Away: nothing answers there.
@@ -95,7 +95,7 @@ class Plane:
             raise Away(nobody_there(where)) from error
 
     async def plain_text(self, message: M) -> M:
-        """A message of Temporal's, with everything in it that our keys can read."""
+        """A message from Temporal, with everything decrypted that this command's keys can read."""
         return await plain_text(self.client, message)
 
     def run(self, workflow_id: str, run_id: str | None = None) -> Run:
@@ -103,19 +103,19 @@ class Plane:
         return self.client.get_workflow_handle(workflow_id, run_id=run_id)
 
     async def prove_keys(self) -> None:
-        """Make sure that the control plane and this command have one key, or both have none.
+        """Make sure that the control plane and this command have the same key, or both have none.
 
-        Every call that sends something does it first, once: so nothing goes out in clear where all
-        else is encrypted, and nothing is done whose answer nobody can read.
+        Every call that sends something does this first, once. So nothing is sent in plain text to
+        an encrypted control plane, and nothing is started whose answer cannot be read.
 
         Raises:
-            Refused: they have not; nothing was sent.
+            Refused: their keys differ; nothing was sent.
             Away: no control worker answers, or Temporal does not.
         """
         try:
             await self._answered(self._proof.once(), CONTROL_QUEUE)
         except NotOffered:
-            # An older server: what is sent is not known to be read, but nothing says otherwise.
+            # An older server cannot be asked. Nothing speaks against the keys, so go on.
             return
         except NobodyProves as error:
             raise await self.refusals.of_silence(CONTROL_QUEUE) from error
@@ -129,11 +129,11 @@ class Plane:
             type: The workflow type.
             workflow_id: Its id.
             input: Its input.
-            joins: One of this id that runs already is taken for it.
-            summary: What the Temporal UI shows of it.
+            joins: If a workflow with this id is running already, use that one.
+            summary: Its summary in the Temporal UI.
 
         Raises:
-            WorkflowAlreadyStartedError: one runs already, and `joins` is not set.
+            WorkflowAlreadyStartedError: one is running already, and `joins` is not set.
             Refused: the keys are not the control plane's.
             Away: Temporal does not answer, or no control worker does.
         """
@@ -150,7 +150,7 @@ class Plane:
         )
         return await self._answered(call, workflow_id, sent=True)
 
-    async def ask(  # noqa: PLR0913 - what a query can be asked with
+    async def ask(  # noqa: PLR0913 - a query has this many arguments
         self,
         workflow_id: str,
         query: str,
@@ -163,16 +163,16 @@ class Plane:
         """The answer of a query.
 
         Args:
-            workflow_id: Whom to ask.
-            query: What.
+            workflow_id: The workflow to ask.
+            query: The query's name.
             result: The answer's type.
             run_id: Which run; by default the newest.
-            ended: One that has ended is asked, too: it answers as it was then.
-            argument: What the query is asked with.
+            ended: Also ask a workflow that has ended; it answers with its last state.
+            argument: The query's argument.
 
         Raises:
             NoSuchRun: there is no such workflow.
-            Refused: it answers with an error.
+            Refused: the workflow answers with an error.
             Away: no control worker answers, or Temporal does not.
         """
         if argument is not None:
@@ -187,7 +187,9 @@ class Plane:
         )
         return await self._answered(call, workflow_id)
 
-    async def tell(self, workflow_id: str, update: str, argument: BaseModel, result: type[T]) -> T:
+    async def send_update(
+        self, workflow_id: str, update: str, argument: BaseModel, result: type[T]
+    ) -> T:
         """Send an update, and wait for its result.
 
         Raises:
@@ -206,17 +208,17 @@ class Plane:
         return await self._answered(sent_until_taken(send), workflow_id, sent=True)
 
     async def do(self, activity: Activity[I, O], input: I, *, queue: str, whose: str) -> O:
-        """Have a worker do an activity by itself, without a workflow.
+        """Run one activity on a worker directly, without a workflow.
 
         Args:
-            activity: The activity; its schedule-to-start timeout tells when the worker is away.
+            activity: The activity; after its schedule-to-start timeout the worker counts as away.
             input: Its input.
             queue: The worker's task queue.
-            whose: How the worker is called in a message.
+            whose: How messages refer to the worker.
 
         Raises:
-            NotOffered: Temporal does no activities without a workflow.
-            Refused: the activity fails, or is answered with something else.
+            NotOffered: the server does not support activities without a workflow.
+            Refused: the activity fails, or the answer is of another type.
             Away: the worker does not take it, or Temporal does not answer.
         """
         await self.prove_keys()
@@ -239,7 +241,7 @@ class Plane:
         return (await self._answered(self.client.count_workflows(query), query)).count
 
     async def polled(self, queue: str) -> datetime | None:
-        """When a worker last asked for activities of the queue; None if none did lately."""
+        """When a worker last polled the queue for activities; None if none did lately."""
         return await self._answered(last_poll(self.client, queue, ACTIVITIES), queue)
 
     async def _answered(self, call: Awaitable[T], workflow_id: str, *, sent: bool = False) -> T:
@@ -256,5 +258,5 @@ class Plane:
 
 
 def _sent(message: BaseModel) -> dict[str, Any]:
-    """What is sent of a message: an older control plane refuses what it does not know."""
+    """A message without its defaults, since an older control plane refuses unknown fields."""
     return message.model_dump(mode="json", exclude_defaults=True)

@@ -1,4 +1,4 @@
-"""A fresh one-time token for a worker, as the control side mints it: sealed to this command."""
+"""Gets a fresh one-time token for a worker: minted by the control side, sealed to this command."""
 
 import os
 from pathlib import Path
@@ -16,10 +16,10 @@ from wire.enrolment.token import sealed_about
 
 
 async def fresh_token(plane: Plane, subject: str, hours: float = 24.0) -> tuple[str, MintedToken]:
-    """A token that was never used, and what may be shown of it.
+    """A token that was never used, and its details that may be shown.
 
     Raises:
-        Refused: the control plane mints none.
+        Refused: the control plane mints no tokens.
         Away: no control worker answers.
     """
     key = X25519PrivateKey.generate()
@@ -32,12 +32,12 @@ async def fresh_token(plane: Plane, subject: str, hours: float = 24.0) -> tuple[
     try:
         token = unseal(minted.sealed, key, sealed_about("token", subject)).decode("ascii")
     except (CannotUnseal, UnicodeDecodeError) as error:
-        raise Refused("The control worker's answer is not for this command.") from error
+        raise Refused("The control worker's answer is not sealed to this command.") from error
     return token, minted
 
 
 def write_token(path: Path, token: str) -> None:
-    """Put a token where an older one may be; only its owner can read it.
+    """Write a token, replacing an older one; only the file's owner can read it.
 
     Raises:
         Refused: it cannot be written.
@@ -54,7 +54,7 @@ def write_token(path: Path, token: str) -> None:
 
 
 def write_build_worker(folder: Path, enrolment: str, token: str) -> None:
-    """Write what a build worker is started with.
+    """Write the enrolment file and the token that a build worker is started with.
 
     Raises:
         Refused: it cannot be written.

@@ -14,4 +14,4 @@ class Refused(CallFailed):
 
 
 class Away(CallFailed):
-    """What is needed does not answer."""
+    """Something that the call needs does not answer."""

@@ -1,8 +1,8 @@
-"""Following a run: a look at it whenever something happened, or when nothing does for a while.
+"""Follows a run: yields a snapshot whenever something happened, or after a quiet while.
 
-The history is polled long: the server answers when there is an event. What a run tells of itself
-(`progress`, `waiting`) is asked after that. An outage of the control plane is told and waited for,
-since the run goes on through it.
+The history is long-polled: the server answers once there is an event. After that the run itself is
+asked (queries `progress` and `waiting`). An outage of the control plane is reported and waited out,
+since the run survives it.
 """
 
 import asyncio
@@ -28,17 +28,17 @@ from contracts.deploys import Progress, Waiting, WaitingPlan
 from contracts.names import owner_of
 
 QUIET_SECONDS = 5.0
-"""After so long without an event, what the pending activities say is looked at."""
+"""After so long without an event, the pending activities' heartbeats are read."""
 _AGAIN_SECONDS = 1.0
-_TELLING = frozenset({"provision", "deploy", "deprovision"})
-"""Runs that tell their progress by themselves; of others it is what their activities do."""
+_REPORTS_PROGRESS = frozenset({"provision", "deploy", "deprovision"})
+"""Runs that answer the query `progress`; for others, their activities are the progress."""
 
 How = Literal["done", "failed", "cancelled", "terminated", "timed out"]
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the install, or a step, as far as the run has come with it."""
+    """How far the run has come with a part of the install (a component, the sandbox) or a step."""
 
     name: str
     state: str
@@ -57,21 +57,21 @@ class End:
 
 @dataclass
 class Look:
-    """What a run looks like now."""
+    """A snapshot of a run."""
 
     doing: str = ""
     parts: list[Part] = field(default_factory=list)
     plans: list[WaitingPlan] = field(default_factory=list)
-    """What waits for an approval."""
+    """The plans that wait for an approval."""
     notes: dict[str, str] = field(default_factory=dict)
-    """What pending work says of itself, by its name, where nothing happened for a while."""
+    """After a quiet while: what pending work says about itself, by its name."""
     trouble: str = ""
-    """Why less can be told than usual."""
+    """Why less is known than usual."""
     end: End | None = None
 
     @property
     def is_held_up(self) -> bool:
-        """Plans wait for a person, and nothing else goes on until one decides."""
+        """Whether plans wait for a person's decision and nothing else is running."""
         return bool(self.plans) and not any(part.state == WORKING for part in self.parts)
 
 
@@ -88,10 +88,10 @@ class Following:
         self._page: asyncio.Task[None] | None = None
         self._last = Look()
         self._unasked = False
-        """The run could not be asked when it had news."""
+        """The history had news, but the run could not be asked then."""
 
     async def looks(self) -> AsyncIterator[Look]:
-        """Looks at the run, the last of which has its end.
+        """Yields snapshots of the run; the last one has its end.
 
         Raises:
             NoSuchRun: there is no such run.
@@ -117,7 +117,7 @@ class Following:
         return self._handle.fetch_history_events(wait_new_event=True)
 
     async def _news(self) -> bool | str:
-        """Whether something happened; False after a quiet while; or why that cannot be told."""
+        """Whether something happened (False: a quiet while has passed), or why that is unknown."""
         if self._page is None:
             self._page = asyncio.ensure_future(self._events.fetch_next_page())
         done, _ = await asyncio.wait({self._page}, timeout=QUIET_SECONDS)
@@ -149,14 +149,14 @@ class Following:
         return look
 
     def _again(self, **changes: Any) -> Look:
-        """The look before, with changes."""
+        """The previous snapshot, with changes."""
         return Look(
             doing=self._last.doing, parts=self._last.parts, plans=self._last.plans, **changes
         )
 
     async def _ask(self) -> Look:
         owner = owner_of(self.workflow_id)
-        if owner is None or owner[0] not in _TELLING:
+        if owner is None or owner[0] not in _REPORTS_PROGRESS:
             return Look(parts=[Part(one.name, one.state, one.words) for one in self.history.works])
         self._unasked = False
         try:
@@ -166,7 +166,7 @@ class Following:
             if not self.history.closed:
                 waiting = await ask(self.workflow_id, "waiting", Waiting, self._run_id)
         except (Away, Refused) as error:
-            # What it waits for may be its last event for long: it is asked again without news.
+            # Its next event may be far away: ask again without waiting for one.
             self._unasked = True
             silent = f"{self.workflow_id} does not answer now, and is asked again."
             return self._again(trouble=silent if isinstance(error, Away) else error.message)
@@ -174,7 +174,7 @@ class Following:
         return Look(doing=progress.doing, parts=parts, plans=waiting.plans)
 
     async def _quiet(self) -> Look:
-        """What there is to tell though nothing has happened."""
+        """A snapshot after a quiet while: what pending work says, and whether the run is stuck."""
         try:
             described = await self._handle.describe(rpc_timeout=ANSWER)
             stuck = await why_stuck(self._plane.client, described)

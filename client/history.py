@@ -1,4 +1,4 @@
-"""What a run's history says: the work it has had done, and how it ended."""
+"""Reads a run's history: the activities and runs that it started, and how each ended."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ WORKING = "working"
 
 @dataclass
 class Work:
-    """An activity, or a run that this one has started and waits for."""
+    """An activity, or a run that the followed run started and waits for."""
 
     name: str
     """As the Temporal UI shows it."""
@@ -26,35 +26,35 @@ class Work:
     """The activity's name, or the workflow's type."""
     queue: str = ""
     id: str = ""
-    """The activity's id, by which a pending one is known, or the workflow's."""
+    """The activity's id, which also identifies it among pending activities; or the workflow's."""
     input: Mapping[str, Any] = field(default_factory=dict)
     state: str = WORKING
     words: str = ""
     """Why it failed."""
     is_run: bool = False
     run_id: str = ""
-    """Of a run, once it has begun."""
+    """For a run, once it has begun."""
 
 
 @dataclass
 class History:
-    """The events of one run, as far as they were taken in."""
+    """The events of one run that were read so far."""
 
     seen: int = 0
     """The id of the newest event."""
     closed: bool = False
     continued_by: str = ""
-    """The run that it continued as."""
+    """The id of the run that it continued as."""
     _works: dict[int, Work] = field(default_factory=dict)
-    """By the event that began it."""
+    """By the id of the event that began it."""
 
     @property
     def works(self) -> list[Work]:
-        """In the order in which they were begun."""
+        """All work, in the order in which it was begun."""
         return list(self._works.values())
 
     def take(self, events: Iterable[HistoryEvent]) -> bool:
-        """Take in what is new of these; returns whether anything was."""
+        """Read the new ones among these events; returns whether there were any."""
         new = [event for event in events if event.event_id > self.seen]
         for event in new:
             self.seen = event.event_id
@@ -114,14 +114,14 @@ def _words(event: HistoryEvent) -> str:
 
 
 def failure_words(failure: Failure) -> str:
-    """The innermost message of a failure: the outer ones only say that something failed."""
+    """The innermost message of a failure; the outer ones only say that something failed."""
     while failure.HasField("cause"):
         failure = failure.cause
     return str(failure.message)
 
 
 def failure_type(failure: Failure) -> str:
-    """The type of the innermost failure; empty where it has none."""
+    """The type of the innermost failure; empty if it has none."""
     while failure.HasField("cause"):
         failure = failure.cause
     return str(failure.application_failure_info.type)
@@ -133,14 +133,14 @@ def _first(payloads: Payloads) -> Mapping[str, Any]:
 
 
 def _decoded(payload: Payload) -> Any:
-    """What a payload of plain JSON holds; None for any other, which is not for us to read."""
+    """The value of a payload of plain JSON; None for any other encoding."""
     if payload.metadata.get("encoding") != b"json/plain":
         return None
     return json.loads(payload.data)
 
 
 def heartbeat_words(details: Payloads) -> str:
-    """What a pending activity said last, if that is a text."""
+    """The text of a pending activity's last heartbeat; empty if it is no text."""
     value = _decoded(details.payloads[0]) if details.payloads else None
     return value if isinstance(value, str) else ""
 

@@ -1,7 +1,7 @@
-"""Whether a command and the control plane hold one key, asked before anything is sent.
+"""Proves, before anything is sent, that the command and the control plane have the same key.
 
-A question without content is sent as everything else would be, and its answer is read as every
-other. Where that goes well, what follows can be read there, and its answer here.
+A question without content is sent, encrypted like everything else. If both sides can read it and
+its answer, they can also read what follows.
 """
 
 import secrets
@@ -21,7 +21,7 @@ from wire.encryption.key_settings import MASTER_VARIABLE
 from wire.faults import Unreadable
 
 _UNREAD = "Encoded failure"
-"""What the SDK makes of an error whose words are encrypted, where there are no keys."""
+"""The message that the SDK shows, without keys, for an error whose message is encrypted."""
 
 
 class NobodyProves(Exception):
@@ -29,7 +29,7 @@ class NobodyProves(Exception):
 
 
 class KeyProof:
-    """The proof of one connection."""
+    """The proof for one connection."""
 
     def __init__(self, where: TemporalAddress, client: Client) -> None:
         self._where = where
@@ -38,10 +38,10 @@ class KeyProof:
         self._is_given = False
 
     async def once(self) -> None:
-        """Ask, unless it is proven already.
+        """Ask, unless the key is proven already.
 
         Raises:
-            Refused: the control plane has another key, or one of both has none.
+            Refused: the control plane has another key, or only one side has a key.
             NobodyProves: no control worker took the question.
             RPCError: the server refuses it, or does not answer.
         """
@@ -66,7 +66,7 @@ class KeyProof:
         if not isinstance(cause, ApplicationError):
             raise self._refused(str(cause or error)) from error
         if cause.type == UNKNOWN_ACTIVITY and cause.message != _UNREAD:
-            # A control worker from before this question: its words could be read, at least.
+            # The control worker is older than this question, but its answer could be read.
             return
         unread = cause.type in {KeyMissing.__name__, PayloadRefused.__name__}
         said = cause.message if unread and cause.message != _UNREAD else ""
@@ -76,12 +76,12 @@ class KeyProof:
         plane = f"The control plane at {self._where.address} (namespace {self._where.namespace})"
         if not self._encrypts:
             return Refused(
-                f"{plane} encrypts what it is sent, and this command has no keys; nothing was "
-                f"sent. Name the file of its master keys: export {MASTER_VARIABLE}=FILE "
-                "(`exclave dev` says where its own are)."
+                f"{plane} uses encryption, and this command has no keys; nothing was "
+                f"sent. Name the file with its master keys: export {MASTER_VARIABLE}=FILE "
+                "(`exclave dev` prints where its own are)."
             )
         return Refused(
-            f"{plane} does not have the keys that {MASTER_VARIABLE} names; nothing was sent. Name "
-            f"the file of its own, or unset {MASTER_VARIABLE} if it has none."
+            f"{plane} does not have the keys in {MASTER_VARIABLE}; nothing was sent. Name the file "
+            f"with its master keys, or unset {MASTER_VARIABLE} if it has none."
             + (f" ({why})" if why else "")
         )

@@ -1,4 +1,4 @@
-"""What is going on: all installs as the index of workflows has them, or one as it says itself."""
+"""What runs where: all installs, from Temporal's visibility index, or one, asked directly."""
 
 import asyncio
 import re
@@ -34,7 +34,7 @@ from contracts.names import (
 )
 
 ROWS = 50
-"""How many installs are shown unless all are asked for."""
+"""How many installs are shown unless all are requested."""
 _RUNS = 200
 _AT_ONCE = 20
 _OPEN = "ExecutionStatus = 'Running'"
@@ -42,65 +42,65 @@ _OPEN = "ExecutionStatus = 'Running'"
 
 @dataclass(frozen=True)
 class RunNow:
-    """An open run, as the index has it."""
+    """An open run, from the visibility index."""
 
     workflow_id: str
     status: str
     component: str = ""
-    """What it waits for an approval of, or the action."""
+    """The component whose plan waits for an approval, or the action."""
     trouble: str = ""
-    """Why its work is tried again, as the newest attempt told it."""
+    """Why its work is being retried: the newest attempt's error."""
     disk_is_full: bool = False
-    """Whether that is a full disk of the worker's machine."""
+    """Whether the cause is a full disk on the worker's machine."""
     stuck: str = ""
-    """Why it does not go on, and what to do, where its workflow tasks fail again and again."""
+    """If its workflow tasks keep failing: why, and what to do."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One install among all."""
+    """One install in the list of all."""
 
     install: str
     app: str
     release: str
     status: str
     worker: str
-    """`connected`, `away` or `never seen`; `revoked` or `paused` where it gets no work any more."""
+    """`connected`, `away` or `never seen`; `revoked` or `paused` if it gets no more work."""
     runs: list[RunNow] = field(default_factory=list)
     failure: str = ""
-    """What failed last, where the status is that something failed."""
+    """What failed last, if the status is `failed`."""
     stuck: str = ""
-    """As of a run, of the install itself."""
+    """Like `RunNow.stuck`, for the Install workflow itself."""
 
 
 @dataclass(frozen=True)
 class Overview:
-    """Some installs, and how many there are."""
+    """Some installs, and the number of all."""
 
     rows: list[Row]
     total: int
     builds: list[BuildNow] = field(default_factory=list)
-    """Those that are at work, and those that failed last."""
+    """The running builds, and those that failed last."""
 
 
 @dataclass(frozen=True)
 class Close:
-    """One install from near."""
+    """One install in detail."""
 
     status: InstallStatus
     worker: str
-    """As in a row."""
+    """Like `Row.worker`."""
     polled: datetime | None
-    """When its worker last asked for work, as far as is known."""
+    """When its worker last asked for work, if known."""
     runs: list[RunNow]
     plans: dict[str, list[WaitingPlan]]
-    """What waits for an approval, by run."""
+    """The plans that wait for an approval, by run."""
     schedules: dict[str, datetime | None]
-    """When each starts its action next."""
+    """When each schedule starts its action next."""
 
 
 async def overview(plane: Plane, app: str | None, *, everything: bool) -> Overview:
-    """Look at all installs, or those of an app: a few queries of the index, whatever their number.
+    """Look at all installs, or those of an app, by a fixed number of queries of the index.
 
     Raises:
         Away: Temporal does not answer.
@@ -124,7 +124,7 @@ async def close_look(plane: Plane, install: str) -> Close:
     """Look at one install.
 
     Raises:
-        Refused: there is none of this name.
+        Refused: there is no install of this name.
         Away: no control worker answers, or Temporal does not.
     """
     status = await status_of(plane, install)
@@ -163,7 +163,7 @@ async def _runs_of(plane: Plane, installs: Sequence[str]) -> dict[str, list[RunN
 
 
 async def _with_trouble(plane: Plane, run: RunNow, one_by_one: asyncio.Semaphore) -> RunNow:
-    """The run with why it is stuck, and what its activities failed by, if they are tried again."""
+    """The run, with why it is stuck and why its activities are being retried, if they are."""
     async with one_by_one:
         try:
             handle = plane.client.get_workflow_handle(run.workflow_id)
@@ -213,7 +213,7 @@ async def _row(
 
 
 async def _known(plane: Plane) -> dict[str, SubjectAccess]:
-    """Who may pass the gateway; empty where there is none, or nobody says it."""
+    """Who may pass the gateway; empty if there is no gateway, or if that cannot be found out."""
     try:
         return await subjects(plane)
     except CallFailed:
@@ -221,7 +221,7 @@ async def _known(plane: Plane) -> dict[str, SubjectAccess]:
 
 
 async def _failure(plane: Plane, install: str) -> str:
-    """What failed last; empty where the install does not answer, since the rest is known."""
+    """What failed last; empty if the install does not answer, so that the rest is still shown."""
     try:
         failure = (await status_of(plane, install)).failure
     except CallFailed:
@@ -233,7 +233,7 @@ async def _plans(plane: Plane, run: str) -> list[WaitingPlan]:
     try:
         return await waiting_plans(plane, run)
     except CallFailed:
-        # It has ended meanwhile.
+        # The run has ended meanwhile.
         return []
 
 

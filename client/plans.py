@@ -23,14 +23,14 @@ from contracts.deploys import (
 from contracts.names import install_queue, owner_of
 
 MOST_PAGES: Final = 1_000
-"""Of a view: 250 MiB, more than a terminal holds. How many there are is the worker's word."""
+"""Pages of a view that are read, 250 MiB. A hostile worker may claim to have more."""
 
 
 async def waiting_plans(plane: Plane, run: str) -> list[WaitingPlan]:
     """The plans of a run that wait for an approval.
 
     Raises:
-        NoSuchRun: it has ended, or there is no such run.
+        NoSuchRun: the run has ended, or there is no such run.
         Away: no control worker answers, or Temporal does not.
     """
     return (await plane.ask(run, "waiting", Waiting, ended=False)).plans
@@ -41,14 +41,14 @@ async def view_of(plane: Plane, run: str, plan: WaitingPlan) -> str:
 
     Raises:
         Away: the install's worker, which keeps the plan, does not answer.
-        Refused: the plan does not wait any more, or what the worker shows is not the plan.
+        Refused: the plan does not wait any more, or the worker shows something else.
     """
     pages = [await _page(plane, run, plan, 1)]
     count = pages[0].pages
     if count > MOST_PAGES:
         raise Refused(
-            f"The plan {plan.digest} has a view of {count} pages, more than the {MOST_PAGES} that "
-            f"are shown. Read it on the worker's machine, with `exclave worker plans`."
+            f"The view of plan {plan.digest} has {count} pages; at most {MOST_PAGES} are shown. "
+            "Read it on the worker's machine, with `exclave worker plans`."
         )
     for number in range(2, count + 1):
         pages.append(await _page(plane, run, plan, number))
@@ -56,13 +56,13 @@ async def view_of(plane: Plane, run: str, plan: WaitingPlan) -> str:
 
 
 async def _page(plane: Plane, run: str, plan: WaitingPlan, number: int) -> PlanView:
-    """One page, which is that page of that plan."""
+    """One page, checked to be that page of that plan."""
     page = await _read_page(plane, run, plan, number)
     if (page.component, page.digest, page.page) != (plan.component, plan.digest, number):
         raise Refused(
             f"Asked for page {number} of the plan {plan.digest} of {part_shown(plan.component)}, "
             f"the worker showed page {page.page} of {page.digest} of {part_shown(page.component)}. "
-            "Do not approve it; look at the worker."
+            "Do not approve the plan; examine the worker."
         )
     return page
 
@@ -81,13 +81,13 @@ async def _read_page(plane: Plane, run: str, plan: WaitingPlan, number: int) -> 
         whose = f"The install worker of {install}, which keeps the plan,"
         with suppress(NotOffered):
             return await plane.do(VIEW, asked, queue=install_queue(install), whose=whose)
-    # A control worker from before, or a server without activities of their own.
+    # The control worker is older, or the server does not support standalone activities.
     request = ViewRequest(digest=plan.digest, page=number)
-    return await plane.tell(run, "view", request, PlanView)
+    return await plane.send_update(run, "view", request, PlanView)
 
 
 def who() -> str:
-    """The name of whoever types; empty where the machine does not know it."""
+    """The name of the user who runs the command; empty if the machine does not know it."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -96,7 +96,7 @@ def who() -> str:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a person says of a plan."""
+    """What a person decides about a plan."""
 
     approved: bool
     by: str = ""
@@ -107,18 +107,18 @@ async def decide(plane: Plane, run: str, digest: str, decision: Decision) -> Wai
     """Approve or deny exactly this plan.
 
     Raises:
-        Refused: it does not wait; the message names what does.
+        Refused: this plan does not wait; the message names those that do.
     """
     update = "approve" if decision.approved else "deny"
     approval = Approval(digest=digest, by=decision.by, reason=decision.reason)
-    return await plane.tell(run, update, approval, WaitingPlan)
+    return await plane.send_update(run, update, approval, WaitingPlan)
 
 
 def of_component(plans: Sequence[WaitingPlan], name: str, run: str) -> WaitingPlan:
-    """The plan of a component; the sandbox is named as people read it.
+    """The plan of a component; the sandbox may be given by its displayed name.
 
     Raises:
-        Refused: none of its plans waits.
+        Refused: no plan of that component waits.
     """
     exact = [one for one in plans if one.component == name]
     found = exact or [one for one in plans if part_shown(one.component) == name]
@@ -128,10 +128,10 @@ def of_component(plans: Sequence[WaitingPlan], name: str, run: str) -> WaitingPl
 
 
 def by_digest(plans: Sequence[WaitingPlan], digest: str, run: str) -> WaitingPlan:
-    """The plan with this digest, or with the only one that begins so.
+    """The plan with this digest, or the only one whose digest begins with it.
 
     Raises:
-        Refused: none waits, or several do.
+        Refused: no waiting plan matches, or several do.
     """
     begin = digest if digest.startswith("sha256:") else f"sha256:{digest}"
     found = [one for one in plans if one.digest.startswith(begin)]
@@ -142,7 +142,7 @@ def by_digest(plans: Sequence[WaitingPlan], digest: str, run: str) -> WaitingPla
 
 
 def listed(plans: Sequence[WaitingPlan]) -> str:
-    """What waits, in a sentence."""
+    """A sentence that lists the waiting plans."""
     if not plans:
         return "Nothing waits for an approval there."
     waits = "; ".join(f"{part_shown(one.component)}: {one.digest}" for one in plans)

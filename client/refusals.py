@@ -1,4 +1,4 @@
-"""What a failed call to the control plane means to a person: refused, or nobody answers."""
+"""Explains a failed call to the control plane to a person: it was refused, or nobody answered."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -24,12 +24,12 @@ from contracts.names import CONTROL_QUEUE
 from wire.connection import TemporalAddress
 
 ANSWER = timedelta(seconds=10)
-"""How long a person waits for an answer of a control worker."""
+"""How long a person waits for a control worker's answer."""
 POLLS_AT_LEAST = timedelta(seconds=90)
-"""A worker asks for work at least once a minute: a poll without an answer ends after that."""
+"""A worker polls at least once a minute, since a poll that finds nothing ends after that time."""
 
 UNKNOWN_ACTIVITY = "NotFoundError"
-"""What the SDK's worker answers to an activity that it does not know."""
+"""The error type by which the SDK's worker refuses an activity that it does not know."""
 
 ACTIVITIES = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
 WORKFLOWS = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
@@ -39,14 +39,14 @@ _OUTAGES = frozenset(
         RPCStatusCode.UNAVAILABLE,
         RPCStatusCode.DEADLINE_EXCEEDED,
         RPCStatusCode.CANCELLED,
-        # What the client makes of a connection that broke in the middle of a call.
+        # The client reports a connection that broke in the middle of a call as this.
         RPCStatusCode.UNKNOWN,
     }
 )
 
 
 class NoSuchRun(Refused):
-    """No workflow has this id, or it has ended and takes no update."""
+    """No workflow has this id, or it has ended and takes no more updates."""
 
     def __init__(self, workflow_id: str, message: str) -> None:
         super().__init__(message)
@@ -54,11 +54,11 @@ class NoSuchRun(Refused):
 
 
 class NotOffered(Refused):
-    """The server does not do this kind of thing."""
+    """The server does not support this kind of call."""
 
 
 _NO_POLLER = "no poller seen"
-"""What Temporal answers to a query while no worker polls."""
+"""Temporal's answer to a query while no worker polls."""
 
 
 class Refusals:
@@ -71,21 +71,23 @@ class Refusals:
     async def of_call(
         self, error: RPCError, workflow_id: str, *, sent: bool = False
     ) -> Refused | Away:
-        """Of a call that Temporal refused, or did not answer.
+        """Explains a call that Temporal refused, or did not answer.
 
         Args:
             error: What the SDK raised.
-            workflow_id: Whom the call was about.
-            sent: It was to do something, and may yet.
+            workflow_id: The workflow that the call was about.
+            sent: The call changes something, and may still do so.
         """
         if is_outage(error):
             return await self.of_silence(workflow_id, sent=sent)
         if error.status == RPCStatusCode.FAILED_PRECONDITION:
             return await self._of_precondition(error, workflow_id)
         if error.status == RPCStatusCode.UNIMPLEMENTED:
-            return NotOffered(f"Temporal at {self._where.address} cannot do it: {error.message}")
+            return NotOffered(
+                f"Temporal at {self._where.address} does not support this: {error.message}"
+            )
         if error.status != RPCStatusCode.NOT_FOUND:
-            return Refused(f"Temporal at {self._where.address} refuses it: {error.message}")
+            return Refused(f"Temporal at {self._where.address} refuses this: {error.message}")
         if _lacks_namespace(error):
             return Away(
                 f"Temporal at {self._where.address} has no namespace {self._where.namespace!r}; "
@@ -94,19 +96,19 @@ class Refusals:
         return await self.of_ended(workflow_id)
 
     async def of_ended(self, workflow_id: str) -> NoSuchRun:
-        """Of a message to a run that has ended, or that never was."""
+        """Explains a message to a run that has ended, or that never existed."""
         return NoSuchRun(workflow_id, await self._why_not_there(workflow_id))
 
     async def _of_precondition(self, error: RPCError, workflow_id: str) -> Refused | Away:
-        """Of a query that could be asked of nobody: no worker polls, or the run never began; and of
-        an update that was put back whenever it was sent.
+        """Explains a query that nobody could answer (no worker polls, or the run never began), and
+        an update that was put back each time it was sent.
         """
         polled = await last_poll(self._client, CONTROL_QUEUE, WORKFLOWS)
         if polled is None:
             return Away(self._no_control_worker())
         if _NO_POLLER in error.message:
             return Away(
-                f"The control workers at {self._where.address} came back just now; ask again."
+                f"The control workers at {self._where.address} have only just come back; try again."
             )
         stuck = await stuck_if_asked(self._client, workflow_id)
         if stuck:
@@ -114,17 +116,17 @@ class Refusals:
         if was_put_back(error):
             return Away(
                 f"{workflow_id} takes no update now: its workflow tasks fail. Its history in the "
-                "Temporal UI shows why; the log of the control worker, too. Nothing was done."
+                "Temporal UI and the log of the control worker show why. Nothing was done."
             )
         return Refused(f"{workflow_id} cannot be asked: {error.message}")
 
     async def of_silence(self, workflow_id: str, *, sent: bool = False) -> Refused | Away:
-        """Of a call that nobody answered in time; arguments as those of `of_call`."""
+        """Explains a call that nobody answered in time; the arguments are those of `of_call`."""
         try:
             polled = await last_poll(self._client, CONTROL_QUEUE, WORKFLOWS)
         except RPCError:
             return Away(nobody_there(self._where))
-        yet = " What was sent may still be done: look with `exclave status`." if sent else ""
+        yet = " What was sent may still be done: check with `exclave status`." if sent else ""
         if polled is None or datetime.now(UTC) - polled > POLLS_AT_LEAST:
             return Away(self._no_control_worker() + yet)
         stuck = await stuck_if_asked(self._client, workflow_id)
@@ -133,7 +135,7 @@ class Refusals:
         return Away(
             f"{workflow_id} does not answer within {ANSWER.total_seconds():.0f} s. Either the "
             "control workers went down a moment ago, or something that it needs does not answer; "
-            f"the Temporal UI shows what it waits for.{yet}"
+            f"the Temporal UI shows what the workflow waits for.{yet}"
         )
 
     async def _why_not_there(self, workflow_id: str) -> str:
@@ -143,7 +145,7 @@ class Refusals:
         except RPCError:
             return f"There is no run {workflow_id!r}."
         how = described.status.name.lower().replace("_", " ") if described.status else "ended"
-        return f"{workflow_id} has ended ({how}); nothing can be told to it any more."
+        return f"{workflow_id} has ended ({how}) and takes no more messages."
 
     def _no_control_worker(self) -> str:
         return (
@@ -153,21 +155,21 @@ class Refusals:
 
 
 def is_outage(error: RPCError) -> bool:
-    """Whether the same call may do later."""
+    """Whether the same call may succeed later."""
     return error.status in _OUTAGES
 
 
 def nobody_there(where: TemporalAddress) -> str:
-    """Says that Temporal does not answer."""
+    """The message that Temporal does not answer."""
     return (
         f"Temporal at {where.address} (namespace {where.namespace}) does not answer. Start the "
-        "development control plane with `exclave dev`, or name another with TEMPORAL_ADDRESS and "
-        "TEMPORAL_NAMESPACE."
+        "development control plane with `exclave dev`, or name another server with "
+        "TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE."
     )
 
 
 async def last_poll(client: Client, queue: str, kind: "TaskQueueType.ValueType") -> datetime | None:
-    """When a worker last asked for work of a queue; None if none did within minutes.
+    """When a worker last polled a queue; None if none did within the last minutes.
 
     Raises:
         RPCError: Temporal does not answer.
@@ -181,26 +183,26 @@ async def last_poll(client: Client, queue: str, kind: "TaskQueueType.ValueType")
 
 
 def of_message(error: WorkflowUpdateFailedError | WorkflowQueryFailedError) -> Refused | Away:
-    """Of an update or a query that the workflow answered with an error."""
+    """Explains an update or a query that the workflow answered with an error."""
     cause = error.__cause__
     if isinstance(cause, ApplicationError):
         away = cause.type == Unreachable.__name__
-        told = cause.message.replace("\n", "\n  ")
-        return Away(told) if away else Refused(told)
+        indented = cause.message.replace("\n", "\n  ")
+        return Away(indented) if away else Refused(indented)
     return Refused(str(cause or error))
 
 
 def of_activity(error: ActivityFailureError, whose: str) -> Refused | Away:
-    """Of an activity that was started by itself."""
+    """Explains the failure of a standalone activity."""
     cause = error.__cause__
     if isinstance(cause, exceptions.TimeoutError):
-        return Away(f"{whose} is away, or too busy to answer. Start it, and ask again.")
+        return Away(f"{whose} is away, or too busy to answer. Start it, and try again.")
     if isinstance(cause, ApplicationError) and cause.type == UNKNOWN_ACTIVITY:
-        return Refused(f"{whose} is older than this command, and cannot do that yet. Renew it.")
+        return Refused(f"{whose} is older than this command, and cannot do that yet. Upgrade it.")
     if isinstance(cause, ApplicationError):
         away = cause.type == Unreachable.__name__
-        told = cause.message.replace("\n", "\n  ")
-        return Away(told) if away else Refused(told)
+        indented = cause.message.replace("\n", "\n  ")
+        return Away(indented) if away else Refused(indented)
     return Refused(str(cause or error))
 
 

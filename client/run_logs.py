@@ -13,19 +13,19 @@ from contracts.logs import FEATURE_LOGS, READ_LOG, LogPage, ReadLog
 from contracts.names import install_queue
 
 _WAIT_SECONDS = 20.0
-"""How long the worker waits for something new before it answers that there is nothing."""
+"""How long the worker waits for new output before it answers that there is none."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """Something that a tool was started for, once for its key."""
+    """Work for which a tool was started, once for each key."""
 
     install: str
     key: str
     subject: str
     """The component, or the action."""
     work: Work
-    """The activity as the run's history has it; it changes as that goes on."""
+    """The activity in the run's history; updated while the history is followed."""
 
     @property
     def name(self) -> str:
@@ -33,12 +33,12 @@ class Operation:
         return self.work.name
 
     def is_of(self, name: str) -> bool:
-        """Whether it belongs to the component or the action of this name."""
+        """Whether the operation belongs to the component or the action of this name."""
         return name in {self.subject, part_shown(self.subject)}
 
 
 def operation_of(work: Work) -> Operation | None:
-    """The operation that an activity is, or None where it is none."""
+    """The activity as an operation; None if it is not one."""
     key, install = work.input.get("key"), work.input.get("install")
     subject = work.input.get("component") or work.input.get("action")
     if work.type == operations.STOP.name or not (key and install and subject):
@@ -59,7 +59,7 @@ class Reader:
     write: Write
 
     async def read(self, run: str, run_id: str = "") -> int:
-        """Read what there is, one operation after the other; returns how many there were.
+        """Read the existing logs, one operation after the other; returns how many there were.
 
         Raises:
             Away: the install's worker does not answer.
@@ -74,7 +74,7 @@ class Reader:
         return count
 
     async def follow(self, run: str, run_id: str = "") -> int:
-        """Read all of them at once until the run has ended; returns how many there were.
+        """Read the logs of all operations concurrently until the run ends; returns how many.
 
         Raises:
             Away: the install's worker does not answer.
@@ -84,7 +84,7 @@ class Reader:
         try:
             async for _ in following.looks():
                 for number, work in enumerate(following.history.works):
-                    # A run that was to be started is read once it has been.
+                    # A child run can only be read once it has started.
                     if number not in reading and (work.run_id or not work.is_run):
                         reading[number] = asyncio.create_task(self._follow(work))
                 _raise_first(reading.values())
@@ -109,7 +109,7 @@ class Reader:
             page = await self._page(operation, position, _WAIT_SECONDS if waits else 0.0)
             if page.text:
                 self.write(operation, page.text)
-            # A tool that was never started has no end that its worker could tell.
+            # If the tool was never started, the worker can report no end.
             if page.ended or not (page.text or waits):
                 return
             position = page.position

@@ -1,4 +1,4 @@
-"""What people name: an install, a run, a release. Found, or refused with what there is."""
+"""Finds the install, run or release that a person names; a refusal lists what exists."""
 
 import re
 from typing import TypeVar
@@ -19,33 +19,33 @@ from contracts.names import (
 T = TypeVar("T")
 
 _NAMED = 10
-"""How many installs a refusal names."""
+"""How many installs a refusal lists."""
 _OPEN = "ExecutionStatus = 'Running'"
 _INSTALLS = f"WorkflowType = 'Install' AND {_OPEN}"
 
 
-async def tell_install(
+async def update_install(
     plane: Plane, install: str, update: str, argument: BaseModel, result: type[T]
 ) -> T:
     """Send an update to an install.
 
     Raises:
-        Refused: the install refuses it, or there is none of this name.
+        Refused: the install refuses it, or there is no install of this name.
         Away: no control worker answers.
     """
     try:
-        return await plane.tell(install_workflow_id(install), update, argument, result)
+        return await plane.send_update(install_workflow_id(install), update, argument, result)
     except NoSuchRun as error:
         raise await _no_install(plane, install) from error
 
 
 async def begin(plane: Plane, install: str, update: str, request: BaseModel) -> RunStarted:
-    """Have an install start a run; raises as `tell_install`."""
-    return await tell_install(plane, install, update, request, RunStarted)
+    """Have an install start a run; raises as `update_install`."""
+    return await update_install(plane, install, update, request, RunStarted)
 
 
 async def status_of(plane: Plane, install: str) -> InstallStatus:
-    """What an install says of itself.
+    """An install's own status.
 
     Raises:
         Refused: there is no install of this name.
@@ -58,7 +58,9 @@ async def status_of(plane: Plane, install: str) -> InstallStatus:
 
 
 async def run_named(plane: Plane, name: str) -> str:
-    """The workflow id of a run, or of the one that holds an install's turn, else of its newest.
+    """The workflow id of the run that a person means.
+
+    For an install's name, that is the run that holds the install's turn, else the newest run.
 
     Raises:
         Refused: the install has no run, or there is no such install.
@@ -73,7 +75,7 @@ async def run_named(plane: Plane, name: str) -> str:
 
 
 async def run_that_changes(plane: Plane, name: str) -> str | None:
-    """The workflow id of a run, or of the one that holds an install's turn; None if none does.
+    """The workflow id of a run; for an install's name, of the run that holds its turn, or None.
 
     Raises:
         Refused: there is no such install.
@@ -89,10 +91,10 @@ async def run_that_changes(plane: Plane, name: str) -> str | None:
 
 
 async def release_named(plane: Plane, install: str, name: str) -> Digest:
-    """A release by its digest, or by the beginning of one that the install has run.
+    """A release by its digest, or by the first digits of one that the install has run.
 
     Raises:
-        Refused: none that the install has run begins so, or several do.
+        Refused: no release that the install has run begins so, or several do.
     """
     if re.fullmatch(DIGEST_PATTERN, name):
         return name
@@ -114,8 +116,10 @@ async def _no_install(plane: Plane, install: str) -> Refused:
     found = await plane.find(_INSTALLS, _NAMED + 1)
     names = [one.id.partition("/")[2] for one in found]
     more = ", …" if len(names) > _NAMED else ""
-    there = f"There are: {', '.join(names[:_NAMED])}{more}." if names else "There is none yet."
+    there = (
+        f"Existing installs: {', '.join(names[:_NAMED])}{more}." if names else "There are none yet."
+    )
     return Refused(
         f"There is no install {install!r} in the namespace {plane.where.namespace}. {there} "
-        f"Create it: exclave install {install} --app APP"
+        f"To create it: exclave install {install} --app APP"
     )

@@ -1,7 +1,7 @@
-"""An activity that a command has a worker do by itself, without a workflow.
+"""Runs a standalone activity on a worker: one without a workflow.
 
-What people only read goes this way: it leaves nothing in the history of a run, and what was read is
-deleted from the server.
+People read views, logs and readmes this way: it leaves nothing in a run's history, and the answer
+is deleted from the server once it was read.
 """
 
 from collections.abc import AsyncIterator
@@ -35,22 +35,22 @@ _TRIES: Final = RetryPolicy(
 )
 _TO_DELETE: Final = timedelta(seconds=5)
 _SHOWN = 300
-"""How much of what is wrong with an answer is told."""
+"""How many characters of an error about a wrong answer are shown."""
 
 
 async def answer_of(client: Client, activity: Activity[I, O], input: I, queue: str) -> O:
-    """Have whoever polls the queue do an activity, and return its answer.
+    """Run an activity on the worker that polls the queue, and return its answer.
 
     Args:
-        client: Connected, with the control side's keys where payloads are encrypted.
+        client: Connected, with the control side's keys if payloads are encrypted.
         activity: The activity.
         input: Its input.
-        queue: The queue of the worker: no other may answer.
+        queue: The worker's queue; no other worker may answer.
 
     Raises:
         ActivityFailureError: it failed, or nobody took it in time.
-        Refused: the answer is none of this activity.
-        Unreadable: the answer is not that worker's, or was altered.
+        Refused: the answer is not a result of this activity.
+        Unreadable: the answer comes from another worker, or was altered.
         RPCError: the server refuses it, or does not answer.
     """
     handle: ActivityHandle[Any] = await client.start_activity(
@@ -72,17 +72,21 @@ async def answer_of(client: Client, activity: Activity[I, O], input: I, queue: s
             [answer] = await converter.decode(outcome.result.payloads, [activity.result])
         except (ValidationError, ValueError) as error:
             raise Refused(
-                f"What the worker on the queue {queue} answered is no {activity.result.__name__}: "
+                f"The answer of the worker on the queue {queue} is no {activity.result.__name__}: "
                 f"{str(error)[:_SHOWN]}"
             ) from error
         if not isinstance(answer, activity.result):
-            raise Refused(f"The worker on the queue {queue} answered {activity.name} with nothing.")
+            raise Refused(
+                f"The worker on the queue {queue} gave an empty answer to {activity.name}."
+            )
         return answer
 
 
 def _converter(client: Client, name: str, id: str, queue: str) -> DataConverter:
-    """Reads the answer of that activity of that worker. By itself the SDK (1.35) reads it knowing
-    the activity's id alone, and would take the answer of any install."""
+    """A converter that accepts only the answer of that worker to that activity.
+
+    The SDK's own (1.35) knows only the activity's id, and would accept any install's answer.
+    """
     return client.data_converter.with_context(
         ActivitySerializationContext(
             namespace=client.namespace,
@@ -97,7 +101,7 @@ def _converter(client: Client, name: str, id: str, queue: str) -> DataConverter:
 
 
 async def _outcome(client: Client, handle: "ActivityHandle[Any]") -> ActivityExecutionOutcome:
-    """What it came to; asked for again and again, since the server holds each call for a while."""
+    """The activity's outcome. The server holds each call only for a while, so it is repeated."""
     request = PollActivityExecutionRequest(
         namespace=client.namespace, activity_id=handle.id, run_id=handle.run_id or ""
     )
@@ -114,13 +118,13 @@ async def _outcome(client: Client, handle: "ActivityHandle[Any]") -> ActivityExe
 
 @asynccontextmanager
 async def _deleted(client: Client, handle: "ActivityHandle[Any]") -> AsyncIterator[None]:
-    """Delete it afterwards, whatever it came to: nobody reads it again."""
+    """Delete the activity afterwards, whatever its outcome: nobody reads it again."""
     try:
         yield
     finally:
         request = DeleteActivityExecutionRequest(
             namespace=client.namespace, activity_id=handle.id, run_id=handle.run_id or ""
         )
-        # What stays is dropped by the server after the namespace's retention.
+        # If this fails, the server deletes it after the namespace's retention.
         with suppress(RPCError):
             await client.workflow_service.delete_activity_execution(request, timeout=_TO_DELETE)

@@ -1,7 +1,7 @@
-"""Runs that are stuck: their workflow tasks fail again and again, so that they do not go on.
+"""Finds runs that are stuck because their workflow tasks keep failing.
 
-Temporal tries such a task again without end, and shows the run as running. It goes on by itself
-once the cause is mended, which may take a new version of the control workers.
+Temporal retries such a task endlessly, and shows the run as running. The run goes on by itself once
+the cause is fixed, which may take a new version of the control workers.
 """
 
 from temporalio.api.common.v1 import WorkflowExecution
@@ -15,19 +15,19 @@ from client.history import failure_words
 from wire.encryption.plain_text import plain_text
 
 STUCK_ATTEMPTS = 3
-"""From the third attempt on: one that failed once or twice may have met a worker that just died."""
+"""From this attempt on; a task that failed once or twice may just have met a dying worker."""
 _NEWEST = 20
-"""Among so many of the newest events is the failure: a task that fails again writes no more."""
+"""How many of the newest events to search for the failure; repeated failures write no events."""
 
 
 def attempts_of(description: WorkflowExecutionDescription) -> int:
-    """How often the run's present workflow task was tried, if it is stuck in it; else 0."""
+    """How often the run's current workflow task was tried, if the run is stuck; otherwise 0."""
     attempt = description.raw_description.pending_workflow_task.attempt
     return attempt if attempt >= STUCK_ATTEMPTS else 0
 
 
 async def why_stuck(client: Client, description: WorkflowExecutionDescription) -> str:
-    """What a stuck run is stuck in, and what to do; empty where it is not stuck.
+    """Why a run is stuck, and what to do; empty if it is not stuck.
 
     Raises:
         RPCError: Temporal does not answer.
@@ -37,16 +37,16 @@ async def why_stuck(client: Client, description: WorkflowExecutionDescription) -
         return ""
     reason = await _reason(client, description)
     return (
-        f"{description.id} is stuck: its workflow task fails again and again (attempt {attempts})"
+        f"{description.id} is stuck: its workflow task keeps failing (attempt {attempts})"
         f"{f': {reason}' if reason else ''}\n"
-        "It goes on by itself once the cause is mended; the log of the control workers tells "
-        "more. To give it up, and leave what its tools do as it is: temporal workflow terminate "
+        "It goes on by itself once the cause is fixed; see the log of the control workers. To give "
+        "the run up, without stopping its tools: temporal workflow terminate "
         f"--workflow-id {description.id} --reason 'it is stuck'"
     )
 
 
 async def stuck_if_asked(client: Client, workflow_id: str, run_id: str = "") -> str:
-    """As `why_stuck`, of a run by its id; empty where Temporal does not answer, too."""
+    """Like `why_stuck`, for a workflow id; also empty if Temporal does not answer."""
     try:
         handle = client.get_workflow_handle(workflow_id, run_id=run_id or None)
         return await why_stuck(client, await handle.describe())
@@ -64,7 +64,7 @@ async def _reason(client: Client, description: WorkflowExecutionDescription) -> 
     for event in found.history.events:
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
             plain = await plain_text(client, event)
-            # Within one line: it may be anybody's.
+            # On one line, since others may have chosen the text.
             return shown(failure_words(plain.workflow_task_failed_event_attributes.failure))
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
             return "no control worker answers it in time"

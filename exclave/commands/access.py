@@ -276,7 +276,7 @@ async def _reach() -> tuple[Plane, str]:
 
 async def _change(update: str, told: Revoke | Pause | PinCloud, words: str, output: Output) -> None:
     plane, workflow_id = await _reach()
-    changed = await plane.tell(workflow_id, update, told, AccessChanged)
+    changed = await plane.send_update(workflow_id, update, told, AccessChanged)
     if output is Output.JSON:
         print_json(changed.model_dump(mode="json"))
         return

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from client.control_plane import Plane
-from client.runs import tell_install
+from client.runs import update_install
 from contracts.deploys import Inputs
 from contracts.installs import SetInputs
 from exclave.arguments import InstallArgument
@@ -55,7 +55,7 @@ def _values(arguments: list[str]) -> dict[str, str | None]:
 
 async def _set_inputs(install: str, values: dict[str, str | None], output: Output) -> None:
     plane = await Plane.reach()
-    inputs = await tell_install(plane, install, "set_inputs", SetInputs(values=values), Inputs)
+    inputs = await update_install(plane, install, "set_inputs", SetInputs(values=values), Inputs)
     if output is Output.JSON:
         print_json({"install": install, "revision": inputs.revision, "values": inputs.values})
     else:

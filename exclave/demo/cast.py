@@ -114,7 +114,9 @@ class Cast:
             except RPCError as error:
                 await _wait_out(error)
 
-    async def tell(self, install: str, update: str, argument: BaseModel, result: type[T]) -> T:
+    async def send_update(
+        self, install: str, update: str, argument: BaseModel, result: type[T]
+    ) -> T:
         """Send an update to the install, once."""
         handle = self._plane.run(install_workflow_id(install))
         update_id = str(uuid4())
@@ -128,7 +130,7 @@ class Cast:
 
     async def run(self, install: str, update: str, argument: BaseModel) -> tuple[str, End]:
         """Start a run by an update, follow it, and approve what it asks for, plan by plan."""
-        started = await self.tell(install, update, argument, RunStarted)
+        started = await self.send_update(install, update, argument, RunStarted)
         return started.workflow_id, await self.follow(started.workflow_id, started.run_id)
 
     async def follow(self, run: str, run_id: str = "") -> End:
@@ -153,7 +155,7 @@ class Cast:
         try:
             text = await view_of(self._plane, run, plan)
             telling.plan(run, plan, text)
-            await self._plane.tell(
+            await self._plane.send_update(
                 run, "approve", Approval(digest=plan.digest, by="ann"), WaitingPlan
             )
         except Away:

@@ -91,7 +91,7 @@ async def _story(stage: Stage, control: ControlPlane, lines: Lines) -> None:
     async def start_worker(stack: Path) -> None:
         await control.add_worker(install_worker(stage, INSTALL, stack))
 
-    await Story(stage, cast, lines, start_worker).tell()
+    await Story(stage, cast, lines, start_worker).play()
 
 
 def _closing(stage: Stage) -> str:

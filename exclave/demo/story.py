@@ -68,7 +68,7 @@ class Story:
         self._releases = Releases()
         self._chapter = 0
 
-    async def tell(self) -> None:
+    async def play(self) -> None:
         """Tell it to the end.
 
         Raises:
@@ -149,7 +149,7 @@ class Story:
     async def _change_an_input(self) -> None:
         self._begin("Change an input", "Only what refers to it is planned again.")
         change = SetInputs(values={"cache_mb": "128"})
-        await self._cast.tell(INSTALL, "set_inputs", change, Inputs)
+        await self._cast.send_update(INSTALL, "set_inputs", change, Inputs)
         run, end = await self._cast.run(
             INSTALL, "deploy", DeployRequest(release=self._releases.first)
         )
@@ -194,7 +194,7 @@ class Story:
         self._edit(config)
         built = await self._cast.build(APP, config, 4)
         change = SetInputs(values={"greeting": "Hello"})
-        await self._cast.tell(INSTALL, "set_inputs", change, Inputs)
+        await self._cast.send_update(INSTALL, "set_inputs", change, Inputs)
         run, end = await self._cast.run(INSTALL, "deploy", DeployRequest(release=built.release))
         self._require(end.how == "failed", f"{run} {end.how} instead of failing")
         self._require("no space left on device" in end.message, f"{run} does not say why")

@@ -1,4 +1,4 @@
-"""What one asks of an install by itself is answered by that install, and leaves nothing behind."""
+"""A standalone activity is answered by the install that was asked, and leaves nothing behind."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""An update that was put back with its task is sent again, and nothing else is."""
+"""An update that was put back with its workflow task is sent again; no other call is."""
 
 import pytest
 from temporalio.service import RPCError, RPCStatusCode
@@ -11,7 +11,7 @@ PUT_BACK = RPCError(
     RPCStatusCode.FAILED_PRECONDITION,
     b"",
 )
-"""As Temporal 1.32 answers, see tests/workflows/test_busy_histories.py: when, is left to chance."""
+"""The answer of Temporal 1.32 (see tests/workflows/test_busy_histories.py, where it is random)."""
 
 
 class Sender:

@@ -209,7 +209,7 @@ async def tell(folder: Path, seed: int, kills: bool) -> list[str]:
             plane = Plane(where, await connect_once(where, keys))
             cast = Cast(plane, f"http://{stage.declaration.registry.push}", lines)
             edit = lambda config: with_ledger(config, ledger)  # noqa: E731
-            story = asyncio.create_task(Story(stage, cast, lines, start_worker, edit).tell())
+            story = asyncio.create_task(Story(stage, cast, lines, start_worker, edit).play())
             killing = asyncio.create_task(killer.go_on()) if kills else None
             try:
                 await asyncio.wait({story, running}, return_when=asyncio.FIRST_COMPLETED)

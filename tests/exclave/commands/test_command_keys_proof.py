@@ -70,7 +70,7 @@ async def test_with_the_keys_of_another_plane_nothing_is_sent(
     person = person_at(guarded.client.service_client.config.target_host, tmp_path, other)
     typed = await person.types("deploy", "acme", "sha256:" + "1" * 64, "--detach")
     assert typed.status == 1, typed
-    assert "does not have the keys that EXCLAVE_KEYS names; nothing was sent" in typed.err
+    assert "does not have the keys in EXCLAVE_KEYS; nothing was sent" in typed.err
     assert await workflows(guarded) == []
 
 
@@ -98,7 +98,7 @@ async def test_keys_that_a_plain_plane_has_not_send_nothing(person: Person, tmp_
     person.environment["EXCLAVE_KEYS"] = str(file)
     typed = await person.types("deploy", "acme", "sha256:" + "1" * 64, "--detach")
     assert typed.status == 1, typed
-    assert "does not have the keys that EXCLAVE_KEYS names; nothing was sent" in typed.err
+    assert "does not have the keys in EXCLAVE_KEYS; nothing was sent" in typed.err
 
 
 async def test_it_is_asked_once(guarded: EncryptedPlane, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from tests.workflows.workflow_site import Handle, Site, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-STUCK = "is stuck: its workflow task fails again and again"
+STUCK = "is stuck: its workflow task keeps failing"
 REASON = "which this process was not given"
 WHAT_TO_DO = "temporal workflow terminate --workflow-id deprovision/acme/1"
 
