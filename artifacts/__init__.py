@@ -1,3 +1,3 @@
-"""OCI artifacts: layout folders, the distribution client, archives and the digests of it all."""
+"""OCI artifacts: layout folders, the registry client, archives and their digests."""
 
-import wire  # noqa: F401 - before httpx, whose command line it keeps out
+import wire  # noqa: F401 - before httpx, so that httpx does not import its command line

@@ -1,9 +1,9 @@
 """Packs a folder into a zip whose bytes depend on its content alone, and unpacks zips safely.
 
-What counts is each regular file's path, bytes and executable bit. Left out of account: times,
-owners, other mode bits, the order of the file system, and empty folders (git does not keep them
-either). Left out of the archive, wherever they lie: `.git`, `.terraform` (downloaded providers and
-modules), `__pycache__`, and `*.tfstate*` (state holds secrets, and is the store's to keep). The
+An archive depends on each regular file's path, bytes and executable bit. Times, owners, other mode
+bits, the order of the file system and empty folders (which git does not keep either) do not
+matter. Left out of the archive, wherever they lie: `.git`, `.terraform` (downloaded providers and
+modules), `__pycache__`, and `*.tfstate*` (state contains secrets, and belongs in the store). The
 provider lock file `.terraform.lock.hcl` stays in. Files are stored, not deflated: deflate's bytes
 differ between builds of zlib, and equal content must have equal digests.
 """
@@ -23,7 +23,7 @@ from typing import IO
 from artifacts.names import CHUNK_BYTES
 
 MAX_BYTES = 256 * 1024 * 1024
-"""The largest content of an archive; it holds configuration, not images."""
+"""The largest content of an archive, which holds configuration, not images."""
 MAX_FILES = 20_000
 
 _LEFT_OUT = (".git", ".terraform", "__pycache__", "*.tfstate*")
@@ -42,7 +42,7 @@ class ArchiveRefused(ValueError):
 
 @dataclass(frozen=True)
 class _Entry:
-    """A file of a zip, once its name and kind are found safe."""
+    """A file of a zip, whose name and kind have been checked to be safe."""
 
     info: zipfile.ZipInfo
     path: PurePosixPath
@@ -58,8 +58,8 @@ def pack(folder: Path, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES
         max_files: how many files there may be.
 
     Raises:
-        ArchiveRefused: it is no folder, is too big, has a name that other systems cannot hold, or
-            holds something other than files and folders (a link, socket, FIFO or device).
+        ArchiveRefused: it is not a folder, is too big, has a name that other systems cannot hold,
+            or contains something besides files and folders (a link, socket, FIFO or device).
     """
     if not folder.is_dir():
         raise ArchiveRefused(f"{folder} is not a folder")
@@ -85,17 +85,17 @@ def pack(folder: Path, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES
 
 
 def pack_from(source: Path, directory: PurePosixPath) -> bytes:
-    """Pack a folder that lies in a zip, of whoever made that.
+    """Pack a folder inside a zip that may come from anyone.
 
     Args:
-        source: the file of the zip, with at most `MAX_BYTES` and `MAX_FILES` in it.
-        directory: which of its folders.
+        source: the zip file, with at most `MAX_BYTES` and `MAX_FILES` in it.
+        directory: the folder within it.
 
     Returns:
-        The very bytes that `pack` gives for the folder, were the zip unpacked.
+        The same bytes that `pack` would return for that folder of the unpacked zip.
 
     Raises:
-        ArchiveRefused: as `unpack`; or there is no file in the folder.
+        ArchiveRefused: as for `unpack`; or there is no file in the folder.
     """
     buffer = io.BytesIO()
     with _opened(source) as archive:
@@ -117,21 +117,21 @@ def unpack(
     max_files: int = MAX_FILES,
     durable: bool = True,
 ) -> None:
-    """Unpack a zip, of whoever made it, into a new or empty folder.
+    """Unpack a zip that may come from anyone into a new or empty folder.
 
     Every entry is checked before the first is written. Files get mode 0600 (0700 where the zip
     marks them executable) and folders 0700.
 
     Args:
-        source: the zip's bytes, or the file that holds it.
-        destination: created with its parents; must be empty where it exists.
+        source: the zip's bytes, or the path of the zip file.
+        destination: created with its parents; must be empty if it exists.
         max_bytes: how many bytes the files may have together, once unpacked.
         max_files: how many entries there may be.
-        durable: the files' content is on the disk on return; not needed for a passing look.
+        durable: sync the files to disk before returning; not needed for files read once.
 
-    Raises (and then a part may lie in the destination, which the caller removes):
-        ArchiveRefused: no zip, a damaged one, or one with an entry that is not a plain file or
-            folder below the destination, or too big; or the destination is not empty.
+    Raises (the destination may then contain some of the files; the caller removes them):
+        ArchiveRefused: the source is not a zip, is damaged or too big, or has an entry that is not
+            a plain file or folder below the destination; or the destination is not empty.
     """
     if destination.exists() and any(destination.iterdir()):
         raise ArchiveRefused(f"{destination} is not empty: refusing to unpack over what is there")
@@ -147,13 +147,13 @@ def _opened(source: bytes | Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as opened:
             yield opened
-    # RuntimeError and NotImplementedError are what zipfile raises for features it lacks.
+    # zipfile raises RuntimeError and NotImplementedError for features it lacks.
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeError) as error:
         raise ArchiveRefused(f"the archive is damaged or not a zip: {error}") from error
 
 
 def _below(directory: PurePosixPath, entries: list[_Entry]) -> Iterator[_Entry]:
-    """What would be packed of the folder: paths are those within it."""
+    """The entries of the folder that would be packed, with paths relative to it."""
     for entry in entries:
         if entry.path.is_relative_to(directory):
             path = entry.path.relative_to(directory)
@@ -187,7 +187,7 @@ def is_left_out(name: str) -> bool:
 
 
 def _read(path: Path, limit: int) -> tuple[bytes, bool]:
-    # Between the listing and here a file can become a link; then opening it fails.
+    # Since the listing, a file may have become a link; then opening it fails.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     with os.fdopen(descriptor, "rb") as file:
         executable = bool(os.fstat(descriptor).st_mode & stat.S_IXUSR)
@@ -272,12 +272,12 @@ def _write(archive: zipfile.ZipFile, entry: _Entry, destination: Path, durable: 
         _copy(content, target)
         target.flush()
         if durable:
-            # A module with a hole after a power cut would plan the destruction of what it lacks.
+            # If a power cut left a hole in a module, its plan would destroy what is missing there.
             os.fsync(descriptor)
 
 
 def _copy(content: IO[bytes], target: IO[bytes]) -> None:
-    # Reads at most the size that was declared and counted, and checks the CRC at the end.
+    # zipfile reads at most the declared size, which was checked, and verifies the CRC at the end.
     while piece := content.read(CHUNK_BYTES):
         target.write(piece)
 

@@ -1,7 +1,7 @@
-"""Keeps what was fetched from a registry, by repository and digest, for its owner alone.
+"""A local cache of what was fetched from a registry, by repository and digest.
 
-A file counts only while its content has its digest: what is damaged is fetched again. What one
-repository holds is never given for another, since another may not have it.
+Only the worker's user can read it. A file that no longer has its digest is fetched again. Content
+cached for one repository is never returned for another, which may not have it.
 """
 
 from pathlib import Path
@@ -13,10 +13,10 @@ from artifacts.registry import SMALL_BLOB_LIMIT_BYTES, Registry
 
 
 class ArtifactCache:
-    """A registry, and a folder with what was read from it before; for many threads at once."""
+    """A registry with a folder that caches what was read from it; thread-safe."""
 
     def __init__(self, registry: Registry, folder: Path) -> None:
-        """Keep files below `folder`, which is made when the first one is."""
+        """Keep files below `folder`, which is created with the first one."""
         self._registry = registry
         self._folder = folder
 

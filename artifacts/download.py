@@ -1,4 +1,4 @@
-"""Brings a large blob into a file, and goes on where a connection broke."""
+"""Downloads a large blob into a file, and resumes where a connection broke."""
 
 import hashlib
 import os
@@ -21,14 +21,14 @@ from artifacts.files import make_private_folder, move_durably
 from artifacts.transport import Transport
 
 FRUITLESS_ATTEMPTS = 3
-"""How many connections in a row may bring nothing new before the download fails."""
+"""How many connections in a row may deliver nothing before the download fails."""
 
 _FIRST_PAUSE_SECONDS = 0.05
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(?:\d+|\*)")
 
 
 class Download:
-    """One blob on its way into a file beside its destination."""
+    """The download of one blob, into a temporary file beside its destination."""
 
     def __init__(self, transport: Transport, url: httpx.URL, what: str, limit: int) -> None:
         """Prepare to fetch `url`, at most `limit` bytes; errors call it `what`."""
@@ -40,14 +40,14 @@ class Download:
         self._hash = hashlib.sha256()
 
     def run(self, digest: str, destination: Path) -> None:
-        """Fetch, check, and put in place; leaves nothing behind on an error.
+        """Fetch the blob, check its digest and move it in place; leaves nothing behind on an error.
 
         Raises:
             ArtifactMissing, RegistryRefused, DigestMismatch, ArtifactTooLarge: see their names.
-            RegistryUnreachable: several connections in a row brought nothing new.
+            RegistryUnreachable: several connections in a row delivered nothing.
         """
         make_private_folder(destination.parent)
-        # mkstemp makes it 0600, and beside the destination, so that the rename is atomic.
+        # Mode 0600, by mkstemp; beside the destination, so that the rename is atomic.
         descriptor, name = tempfile.mkstemp(prefix=".fetch-", dir=destination.parent)
         partial = Path(name)
         try:
@@ -76,7 +76,7 @@ class Download:
                 time.sleep(_FIRST_PAUSE_SECONDS * 4**fruitless)
 
     def _take(self, file: BinaryIO) -> None:
-        """Take what one connection gives, from where the last one ended."""
+        """Read what one connection delivers, from where the last one ended."""
         headers = {"Accept-Encoding": "identity"}
         if self._size:
             headers["Range"] = f"bytes={self._size}-"
@@ -85,10 +85,10 @@ class Download:
             if status == httpx.codes.NOT_FOUND:
                 raise ArtifactMissing(self._what, self._transport.address)
             if self._size and status == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
-                return  # It broke after the last byte; the digest tells whether that is so.
+                return  # Probably it broke after the last byte; the digest check will show.
             self._transport.expect_success(response)
             self._align(file, response)
-            # Without a chunk size: a buffer would lose what had arrived when the connection breaks.
+            # Without a chunk size: its buffer would lose data when the connection breaks.
             for piece in response.iter_raw():
                 if self._size + len(piece) > self._limit:
                     raise ArtifactTooLarge(self._what, self._limit)
@@ -97,7 +97,7 @@ class Download:
                 self._size += len(piece)
 
     def _align(self, file: BinaryIO, response: httpx.Response) -> None:
-        """Begin again where the registry does not go on from where the last connection ended."""
+        """Start over if the registry does not resume where the last connection ended."""
         start = 0
         if response.status_code == httpx.codes.PARTIAL_CONTENT:
             match = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
@@ -105,7 +105,7 @@ class Download:
         if start not in (0, self._size):
             raise RegistryRefused(
                 response.status_code,
-                f"it sent from byte {start} on instead of {self._size}",
+                f"it sent data from byte {start} on instead of {self._size}",
                 f"a range of {self._what}",
             )
         if start != self._size:

@@ -1,10 +1,10 @@
 """What can go wrong between a client and an OCI registry.
 
 ArtifactError
-├── ArtifactMissing       the registry does not have what was named
+├── ArtifactMissing       the registry does not have the named artifact
 ├── RegistryUnreachable   the address does not answer, or its connections keep breaking
-├── RegistryRefused       it answers with a status that means no
-├── DigestMismatch        what it sent is not what was named
+├── RegistryRefused       it answers with an error status
+├── DigestMismatch        what it sent does not have the digest that was asked for
 └── ArtifactTooLarge      what it sends is larger than allowed
 """
 
@@ -12,11 +12,11 @@ _SHOWN_BODY = 500
 
 
 class ArtifactError(Exception):
-    """Something that a registry did, or did not do."""
+    """A request to a registry failed."""
 
 
 class ArtifactMissing(ArtifactError):
-    """The registry does not have what was named."""
+    """The registry does not have the named artifact."""
 
     def __init__(self, what: str, address: str) -> None:
         super().__init__(f"{what} is not in the registry at {address}")
@@ -34,7 +34,7 @@ class RegistryUnreachable(ArtifactError):
 
 
 class RegistryRefused(ArtifactError):
-    """The registry answered with a status that means no."""
+    """The registry answered with an error status."""
 
     def __init__(self, status: int, body: str, request: str = "the request") -> None:
         super().__init__(f"the registry refused {request} ({status}): {body[:_SHOWN_BODY]}")
@@ -43,12 +43,12 @@ class RegistryRefused(ArtifactError):
 
     @property
     def passing(self) -> bool:
-        """Whether the same request may succeed later: overload, or a fault of the server's."""
+        """Whether the same request may succeed later: the server is overloaded or has a fault."""
         return self.status in (408, 429) or self.status >= 500
 
 
 class DigestMismatch(ArtifactError):
-    """What the registry sent is not what was named."""
+    """What the registry sent does not have the digest that was asked for."""
 
     def __init__(self, what: str, actual: str) -> None:
         super().__init__(
@@ -63,6 +63,6 @@ class ArtifactTooLarge(ArtifactError):
     """What the registry sends is larger than allowed."""
 
     def __init__(self, what: str, limit: int) -> None:
-        super().__init__(f"{what} has over {limit} bytes, more than is taken")
+        super().__init__(f"{what} has over {limit} bytes, more than is accepted")
         self.what = what
         self.limit = limit

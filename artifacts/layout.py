@@ -6,10 +6,10 @@
     <root>/.uploads/apps+shop/<id>          uploads that are not finished
     <root>/.locks/apps+shop                 held while index.json changes
 
-A repository's slashes become `+`, which no repository name may hold, so two names never share a
+A repository's slashes become `+`, which no repository name may contain, so two names never share a
 folder and none can lead out of the root. Nothing is shared between repositories: whoever may read
-one learns nothing of another. Files appear by rename, after their content is on the disk, so that a
-reader or a crash sees all of a file or none.
+one learns nothing about another. A file is renamed into place after its content is on the disk, so
+a reader sees all of it or nothing, also after a crash.
 """
 
 import fcntl
@@ -31,7 +31,7 @@ from artifacts.names import checked_reference, checked_repository, digest_of, he
 from artifacts.uploads import TooLarge, Upload, check_digest, find_upload, start_upload
 
 BLOB_LIMIT_BYTES = 2 * 1024**3
-"""The largest blob, unless said otherwise."""
+"""The default limit of a blob's size."""
 
 _TAG_ANNOTATION = "org.opencontainers.image.ref.name"
 
@@ -50,21 +50,21 @@ class ReferenceUnknown(LookupError):
 
 @dataclass(frozen=True)
 class StoredManifest:
-    """A manifest as it is kept."""
+    """A manifest as the layout stores it."""
 
     descriptor: Descriptor
     data: bytes
 
 
 class Layout:
-    """The folder of all repositories."""
+    """The folder that holds all repositories."""
 
     def __init__(self, root: Path, *, blob_limit: int = BLOB_LIMIT_BYTES) -> None:
-        """Serve the repositories below `root`, which is made when something is first written.
+        """Serve the repositories below `root`, which is created with the first write.
 
         Args:
             root: the folder, on one local file system.
-            blob_limit: the largest blob to take, in bytes.
+            blob_limit: the largest blob to accept, in bytes.
         """
         self.root = root
         self.blob_limit = blob_limit
@@ -76,7 +76,7 @@ class Layout:
 
 
 class Repository:
-    """One repository: blobs, manifests, tags, and uploads that are under way."""
+    """One repository: its blobs, manifests, tags, and uploads in progress."""
 
     def __init__(self, name: str, root: Path, flat: str, blob_limit: int) -> None:
         """Made by `Layout.repository`."""
@@ -95,14 +95,14 @@ class Repository:
         return path
 
     def put_blob(self, pieces: bytes | Iterable[bytes], digest: str | None = None) -> str:
-        """Keep a blob, and return its digest.
+        """Store a blob, and return its digest.
 
         Args:
             pieces: the content, whole or in pieces.
-            digest: what the content must have, where it was announced.
+            digest: the digest that the content must have, if one was announced.
 
-        Raises (and then nothing is kept):
-            WrongDigest: the content has another one.
+        Raises (nothing is stored then):
+            WrongDigest: the content has another digest.
             TooLarge: it is over the limit.
         """
         upload = self.start_upload()
@@ -116,11 +116,11 @@ class Repository:
             raise
 
     def start_upload(self) -> Upload:
-        """Begin a blob that comes in pieces; others that were left for a day are given up."""
+        """Begin the upload of a blob in pieces; removes uploads that were idle for a day."""
         return start_upload(self._uploads, self._blob_limit, self._keep)
 
     def upload(self, upload_id: str) -> Upload:
-        """An upload that was begun before, by whichever process; raises UploadUnknown."""
+        """An upload that any process began before; raises UploadUnknown."""
         return find_upload(self._uploads, upload_id, self._blob_limit, self._keep)
 
     def manifest(self, reference: str) -> StoredManifest:
@@ -135,15 +135,15 @@ class Repository:
     def put_manifest(
         self, data: bytes, media_type: str, reference: str | None = None
     ) -> Descriptor:
-        """Keep a manifest, whose blobs and manifests must be in this repository already.
+        """Store a manifest; the blobs and manifests it names must be in this repository already.
 
         Args:
             data: the manifest's bytes, at most 4 MiB.
-            media_type: kept with it, and given back with it.
+            media_type: stored and returned along with it.
             reference: a tag to set, or the digest that the bytes must have.
 
         Raises:
-            InvalidManifest: it is no manifest, or says another media type.
+            InvalidManifest: it is not a manifest, or states another media type.
             ReferenceUnknown: something that it names is not here.
             WrongDigest, TooLarge, InvalidName: see their names.
         """
@@ -215,7 +215,7 @@ class Repository:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Only one thread of one process changes the index at a time."""
+        """Lets only one thread of one process change the index at a time."""
         make_private_folder(self._lock.parent)
         with self._lock.open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -224,7 +224,7 @@ class Repository:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A line of index.json: a manifest has one for each of its tags, or one without a tag."""
+    """An entry of index.json: a manifest has one for each of its tags, or one without a tag."""
 
     media_type: str
     digest: str
@@ -245,7 +245,7 @@ class _Entry:
 
 
 def _merged(entries: list[_Entry], new: _Entry) -> list[_Entry]:
-    """The entries with the new one; its tag moves to it, and the manifest that had it stays."""
+    """The entries with the new one added; a tag moves to it, and its former manifest stays."""
     moved = [
         replace(entry, tag=None) if new.tag is not None and entry.tag == new.tag else entry
         for entry in entries

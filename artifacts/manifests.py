@@ -1,4 +1,4 @@
-"""Writes and reads OCI manifests: what a manifest or index names, whoever wrote it."""
+"""Writes OCI manifests, and reads manifests and indexes that anyone may have written."""
 
 import json
 from collections.abc import Mapping
@@ -7,23 +7,23 @@ from dataclasses import dataclass, field
 from apps.release import MANIFEST_MEDIA_TYPE, Descriptor, ReleaseError
 
 MANIFEST_LIMIT_BYTES = 4 * 1024 * 1024
-"""The largest manifest that every registry takes, by the specification."""
+"""The largest manifest that every registry must accept, by the specification."""
 
 EMPTY_CONFIG = b"{}"
-"""The config of an artifact that has none, and `EMPTY_MEDIA_TYPE` what it is."""
+"""The config of an artifact that has none; its media type is `EMPTY_MEDIA_TYPE`."""
 EMPTY_MEDIA_TYPE = "application/vnd.oci.empty.v1+json"
 
 
 class InvalidManifest(ValueError):
-    """Bytes that are no OCI manifest or index."""
+    """Bytes that are not an OCI manifest or index."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a manifest or an index names, and of which type it is."""
+    """The type of a manifest or an index, and what it refers to."""
 
     media_type: str
-    """Empty where it does not say."""
+    """Empty if it does not state one."""
     artifact_type: str
     config: Descriptor | None
     layers: list[Descriptor]
@@ -32,12 +32,12 @@ class Manifest:
 
     @property
     def blobs(self) -> list[Descriptor]:
-        """The config, where there is one, and the layers."""
+        """The config, if there is one, and the layers."""
         return [*([] if self.config is None else [self.config]), *self.layers]
 
 
 def parse_manifest(data: bytes) -> Manifest:
-    """Read a manifest or an index; raise InvalidManifest where it is neither."""
+    """Read a manifest or an index; raise InvalidManifest if it is neither."""
     content = parse_object(data)
     if content.get("schemaVersion") != 2:
         raise InvalidManifest("schemaVersion is not 2")
@@ -56,7 +56,7 @@ def parse_manifest(data: bytes) -> Manifest:
 
 
 def parse_object(data: bytes) -> dict[str, object]:
-    """The JSON object in `data`; raise InvalidManifest where it is none."""
+    """The JSON object in `data`; raise InvalidManifest if there is none."""
     try:
         content = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -86,7 +86,7 @@ def artifact_manifest(
 
 
 def canonical_json(content: object) -> bytes:
-    """JSON in one form: sorted keys, no spaces, UTF-8."""
+    """Canonical JSON: sorted keys, no spaces, UTF-8."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return text.encode()
 
@@ -94,14 +94,14 @@ def canonical_json(content: object) -> bytes:
 def _text(content: dict[str, object], key: str) -> str:
     value = content.get(key, "")
     if not isinstance(value, str):
-        raise InvalidManifest(f"{key} is not a text")
+        raise InvalidManifest(f"{key} is not a string")
     return value
 
 
 def _annotations(content: dict[str, object]) -> dict[str, str]:
     value = content.get("annotations") or {}
     if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
-        raise InvalidManifest("annotations is not a map of texts")
+        raise InvalidManifest("annotations is not a map of strings")
     return value
 
 

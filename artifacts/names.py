@@ -1,7 +1,7 @@
-"""Digests, repository names and tags, by the grammar of the OCI specifications.
+"""Digests, repository names and tags, checked against the grammar of the OCI specifications.
 
-Everything that becomes a path or a URL passes through here first, so no name can lead out of its
-folder or into another endpoint.
+Every name that becomes part of a path or URL is checked here first, so none can lead out of its
+folder or to another endpoint.
 """
 
 import hashlib
@@ -26,20 +26,20 @@ class InvalidDigest(InvalidName):
 
 
 def checked_repository(name: str) -> str:
-    """Return `name`; raise InvalidName where it is no OCI repository name."""
+    """Return `name`; raise InvalidName if it is not an OCI repository name."""
     if len(name) > _MAX_REPOSITORY or not _REPOSITORY.fullmatch(name):
         raise InvalidName(
-            f"{name[:300]!r} is no repository name: lower case letters and digits, joined by "
-            "single dots, dashes or underscores, in parts divided by /, at most 255 characters"
+            f"{name[:300]!r} is not a repository name: lower case letters and digits, joined by "
+            "single dots, dashes or underscores, in parts separated by /, at most 255 characters"
         )
     return name
 
 
 def checked_digest(digest: str) -> str:
-    """Return `digest`; raise InvalidDigest where it is no sha256 digest."""
+    """Return `digest`; raise InvalidDigest if it is not a sha256 digest."""
     if not _DIGEST.fullmatch(digest):
         raise InvalidDigest(
-            f"{digest[:100]!r} is no digest: expected sha256: and 64 hexadecimal digits"
+            f"{digest[:100]!r} is not a digest: expected sha256: and 64 hexadecimal digits"
         )
     return digest
 
@@ -64,10 +64,10 @@ def hex_of(digest: str) -> str:
 
 
 def keeping_tag(digest: str) -> str:
-    """The tag that keeps a manifest from a registry's garbage collector, which takes what has none.
+    """The tag that keeps a manifest: a registry's garbage collector removes untagged ones.
 
-    Not `sha256-…`, with or without an ending: those are cosign's, and the ones by which registries
-    without a referrers API find what refers to a manifest.
+    Tags of the form `sha256-…` are avoided: cosign uses them, and so do registries without a
+    referrers API, to find what refers to a manifest.
     """
     return f"exclave-sha256-{hex_of(digest)}"
 

@@ -1,4 +1,4 @@
-"""Packages: artifacts with one zip layer and OCI's empty config, as OpenTofu reads modules."""
+"""Packages: artifacts with one zip layer and OCI's empty config, as OpenTofu expects of modules."""
 
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -26,16 +26,16 @@ from artifacts.registry import Registry
 def push_package(
     registry: Registry, repository: str, artifact_type: str, archive: bytes
 ) -> tuple[Descriptor, bool]:
-    """Push a zip as an artifact, unless the very same is there already.
+    """Push a zip as an artifact, unless the very same one is there already.
 
     Args:
-        registry: where to.
-        repository: where in it.
-        artifact_type: what the zip is.
+        registry: the registry to push to.
+        repository: the repository in it.
+        artifact_type: the type of the artifact.
         archive: the zip's bytes.
 
     Returns:
-        The manifest's descriptor, and whether it was there.
+        The manifest's descriptor, and whether it was there already.
     """
     return push_artifact(registry, repository, artifact_type, MODULE_MEDIA_TYPE, archive)
 
@@ -43,7 +43,7 @@ def push_package(
 def push_tree(
     registry: Registry, repository: str, archive: bytes, directory: str
 ) -> tuple[Descriptor, bool]:
-    """Push a zip in a folder of which work is done; empty for all of it.
+    """Push a zip whose working folder is `directory`, or its root if that is empty.
 
     Otherwise as `push_package`.
     """
@@ -57,7 +57,7 @@ def push_tree(
 def push_artifact(
     registry: Registry, repository: str, artifact_type: str, media_type: str, content: bytes
 ) -> tuple[Descriptor, bool]:
-    """Push an artifact of one layer, `content`, of that media type; otherwise as `push_package`."""
+    """Push an artifact with `content` as its only layer; otherwise as `push_package`."""
     manifest = artifact_manifest(artifact_type, _NO_CONFIG, [_layer(media_type, content)])
     return _push(registry, repository, artifact_type, manifest, content)
 
@@ -87,11 +87,11 @@ class Package:
 
     layer: Descriptor
     directory: PurePosixPath
-    """The folder of it in which work is done; `.` for all of it."""
+    """The working folder in it; `.` for its root."""
 
 
 def package(manifest: bytes) -> Package:
-    """A module or a tree; raises InvalidManifest where it is neither."""
+    """The package that a manifest describes: a module or a tree; else raises InvalidManifest."""
     layer = only_layer(manifest, (MODULE_ARTIFACT_TYPE, TREE_ARTIFACT_TYPE), MODULE_MEDIA_TYPE)
     directory = parse_manifest(manifest).annotations.get(DIRECTORY_ANNOTATION, "")
     if directory and any(map(name_problem, directory.split("/"))):
@@ -102,7 +102,7 @@ def package(manifest: bytes) -> Package:
 def only_layer(
     manifest: bytes, artifact_type: str | tuple[str, ...], media_type: str
 ) -> Descriptor:
-    """The one layer of an artifact; raises InvalidManifest where it is of another make."""
+    """The only layer of an artifact; raises InvalidManifest if its type or layers differ."""
     parsed = parse_manifest(manifest)
     types = (artifact_type,) if isinstance(artifact_type, str) else artifact_type
     if parsed.artifact_type not in types:

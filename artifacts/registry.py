@@ -1,8 +1,8 @@
-"""A client of OCI registries: pushes and fetches blobs and manifests, each proven by its digest.
+"""A client of OCI registries: pushes and fetches blobs and manifests, and verifies their digests.
 
 One `Registry` may be used by many threads at once. Its errors are in `artifacts.errors`: every
-method may raise RegistryUnreachable and RegistryRefused, and every one that reads ArtifactMissing,
-DigestMismatch and ArtifactTooLarge too.
+method may raise RegistryUnreachable and RegistryRefused; those that read may also raise
+ArtifactMissing, DigestMismatch and ArtifactTooLarge.
 """
 
 import ssl
@@ -38,7 +38,7 @@ _OCTETS = "application/octet-stream"
 
 
 class Registry:
-    """One registry, by its address."""
+    """A registry at one address."""
 
     def __init__(
         self,
@@ -49,15 +49,16 @@ class Registry:
         trust: ssl.SSLContext | None = None,
         keeps: bool = False,
     ) -> None:
-        """Nothing is connected yet.
+        """Does not connect yet.
 
         Args:
             base_url: scheme, host, port and, behind a gateway, the path above `/v2/`.
             timeout: seconds for connecting, and for each wait for the next bytes.
-            auth: what each request is shown with.
-            trust: the authorities of its certificate; by default, the well-known ones.
-            keeps: give each manifest that is pushed a tag of its own, so that a garbage collector
-                leaves it; behind a gateway, the gateway does.
+            auth: authenticates each request.
+            trust: the authorities that may have signed its certificate; by default, the well-known
+                ones.
+            keeps: give each pushed manifest a tag of its own, which protects it from the registry's
+                garbage collector; behind a gateway, the gateway does that.
         """
         self._keeps = keeps
         self.address = base_url.rstrip("/")
@@ -85,7 +86,7 @@ class Registry:
     def has_manifest(self, repository: str, reference: str) -> bool:
         """Whether the repository has the manifest, by tag or digest.
 
-        One that is there and would be pushed with a tag of its own gets it, if it has none.
+        With `keeps`, a manifest that is there without its protecting tag gets it.
         """
         has = self._has(self._url(repository, "manifests", checked_reference(reference)))
         if has and self._keeps and reference.startswith("sha256:"):
@@ -104,9 +105,9 @@ class Registry:
         """Push a blob, unless it is there already, and return its descriptor.
 
         Args:
-            repository: where to.
-            content: its bytes, or the file that holds them, which must not change meanwhile.
-            media_type: only for the descriptor; a registry's blobs have none.
+            repository: the repository to push to.
+            content: its bytes, or the file with them, which must not change meanwhile.
+            media_type: used only in the descriptor; blobs in a registry have none.
         """
         if isinstance(content, bytes):
             blob = Descriptor(media_type, digest_of(content), len(content))
@@ -122,10 +123,10 @@ class Registry:
         """Push a manifest or index, whose content the repository must have already.
 
         Args:
-            repository: where to.
+            repository: the repository to push to.
             data: the manifest's bytes.
-            media_type: what it is.
-            tag: a tag to set; without one it can be had by its digest alone.
+            media_type: its media type.
+            tag: a tag to set; without one, it can be fetched only by its digest.
         """
         digest = digest_of(data)
         references = [tag or digest]
@@ -151,15 +152,15 @@ class Registry:
     def fetch_blob(
         self, repository: str, digest: str, destination: Path, limit: int = BLOB_LIMIT_BYTES
     ) -> None:
-        """Fetch a blob into a file (mode 0600), which appears once its digest is proven.
+        """Fetch a blob into a file (mode 0600), which appears once its digest is verified.
 
-        A connection that breaks is made again, and the transfer goes on where it broke.
+        If the connection breaks, the transfer resumes over a new one.
 
         Args:
-            repository: where from.
-            digest: which blob.
-            destination: the file; replaced where it exists.
-            limit: the most bytes to take.
+            repository: the repository to fetch from.
+            digest: the blob's digest.
+            destination: the file; replaced if it exists.
+            limit: the most bytes to accept.
         """
         url = self._url(repository, "blobs", checked_digest(digest))
         what = f"blob {digest} of {repository}"

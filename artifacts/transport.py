@@ -1,4 +1,4 @@
-"""HTTP to one registry: same-host redirects only, through the machine's proxy, typed errors."""
+"""HTTP to one registry: through the machine's proxy, with same-host redirects and typed errors."""
 
 import ssl
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ _ERROR_BODY_BYTES = 4096
 
 
 class Transport:
-    """The connections to one registry, for many threads at once."""
+    """The connections to one registry; thread-safe."""
 
     def __init__(
         self,
@@ -23,10 +23,10 @@ class Transport:
         auth: httpx.Auth | None = None,
         trust: ssl.SSLContext | None = None,
     ) -> None:
-        """Nothing is connected yet."""
+        """Does not connect yet."""
         self.address = address
         if trust is None and address.startswith("http://"):
-            # Never used; httpx would read all well-known authorities for it, which takes 2 MB.
+            # Never used, but without it httpx would load all well-known authorities, about 2 MB.
             trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._client = httpx.Client(
             timeout=timeout,
@@ -34,7 +34,7 @@ class Transport:
             headers={"User-Agent": "exclave"},
             auth=auth,
             verify=trust or True,
-            # trust_env would also send loopback addresses through it.
+            # Set by hand, since trust_env would send loopback addresses through the proxy, too.
             proxy=http_proxy_of(address),
         )
 
@@ -51,7 +51,7 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         content: bytes | Iterable[bytes] | None = None,
     ) -> Iterator[httpx.Response]:
-        """Send a request, and give its answer before its body is read.
+        """Send a request, and yield its answer before the body is read.
 
         Only GET and HEAD follow redirects, and only on the same scheme, host and port.
 
@@ -72,10 +72,10 @@ class Transport:
                     response.close()
             except httpx.TransportError as error:
                 raise RegistryUnreachable(self.address, _reason(error)) from error
-        raise RegistryRefused(response.status_code, "it redirects without end", f"{method} {url}")
+        raise RegistryRefused(response.status_code, "it redirects endlessly", f"{method} {url}")
 
     def expect_success(self, response: httpx.Response) -> httpx.Response:
-        """Return the answer; raise RegistryRefused, with its body, where it is no success."""
+        """Return the answer; raise RegistryRefused, with the body, if its status is an error."""
         if response.is_success:
             return response
         body = bytearray()
@@ -91,7 +91,7 @@ class Transport:
         )
 
     def location(self, response: httpx.Response) -> httpx.URL:
-        """Where the answer points to, which must be this very registry."""
+        """The URL that the answer points to, which must be on this registry."""
         url = response.request.url
         target = url.join(response.headers.get("Location", ""))
         if (target.scheme, target.host, target.port) != (url.scheme, url.host, url.port):

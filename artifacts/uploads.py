@@ -1,4 +1,4 @@
-"""Blobs that are being sent: each lies in a file of its own until its digest is proven."""
+"""Uploads in progress: each blob lies in a file of its own until its digest is verified."""
 
 import fcntl
 import hashlib
@@ -14,15 +14,15 @@ from artifacts.files import make_private_folder
 from artifacts.names import checked_digest
 
 UPLOAD_LIFE_SECONDS = 24 * 3600.0
-"""How long an upload that nobody goes on with is kept."""
+"""How long an upload is kept that nobody continues."""
 
 
 class UploadUnknown(LookupError):
-    """There is no such upload, or it was finished or given up."""
+    """There is no such upload, or it was finished or discarded."""
 
 
 class UploadRefused(ValueError):
-    """An upload's piece does not begin where the last one ended, or somebody else writes it."""
+    """A piece does not begin where the last one ended, or another request is writing the upload."""
 
 
 class TooLarge(ValueError):
@@ -30,15 +30,15 @@ class TooLarge(ValueError):
 
 
 class WrongDigest(ValueError):
-    """Content that does not have the digest it was announced with."""
+    """Content does not have the digest that was announced."""
 
 
 Keep = Callable[[Path, str], None]
-"""Takes a file that is on the disk, and its digest, into the repository."""
+"""Moves a synced file, given its digest, into the repository."""
 
 
 class Upload:
-    """One upload, which any process may go on with by its id."""
+    """One upload, which any process may continue by its id."""
 
     def __init__(self, path: Path, limit: int, keep: Keep) -> None:
         """Made by `start_upload` and `find_upload`."""
@@ -54,10 +54,10 @@ class Upload:
 
     @contextmanager
     def writing(self, offset: int | None = None) -> Iterator["UploadWriter"]:
-        """Open the upload for more pieces at its end, for this caller alone.
+        """Open the upload to append pieces; only one caller at a time may.
 
         Args:
-            offset: where the sender believes the end to be, in bytes.
+            offset: how many bytes the sender believes to have arrived.
 
         Raises:
             UploadRefused: the end is elsewhere, or another request is writing.
@@ -70,7 +70,7 @@ class Upload:
             yield UploadWriter(file, self._limit)
 
     def finish(self, digest: str | None = None) -> str:
-        """Keep what has arrived as a blob, and return its digest; raises WrongDigest."""
+        """Store what has arrived as a blob, and return its digest; raises WrongDigest."""
         if digest is not None:
             checked_digest(digest)
         with self._locked() as file:
@@ -82,7 +82,7 @@ class Upload:
         return actual
 
     def discard(self) -> None:
-        """Give the upload up."""
+        """Remove the upload."""
         self._path.unlink(missing_ok=True)
 
     @contextmanager
@@ -96,7 +96,7 @@ class Upload:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise UploadRefused(f"another request writes upload {self.id}") from error
-            # Whoever held the lock may have made a blob of this very file: never write to that.
+            # Whoever held the lock may have made this file a blob, which must not be written to.
             if not self._path.exists() or not os.path.samestat(
                 self._path.stat(), os.fstat(file.fileno())
             ):
@@ -104,14 +104,14 @@ class Upload:
             try:
                 yield file
             finally:
-                # Closing is not enough: a process that is being started has the file, too, until
-                # it becomes another program.
+                # Closing is not enough: a child process that is being started has the file open,
+                # too, until its exec.
                 file.flush()
                 fcntl.flock(file, fcntl.LOCK_UN)
 
 
 class UploadWriter:
-    """Adds pieces to an upload, up to its limit."""
+    """Appends pieces to an upload, up to the size limit."""
 
     def __init__(self, file: BufferedRandom, limit: int) -> None:
         """Made by `Upload.writing`."""
@@ -119,14 +119,14 @@ class UploadWriter:
         self._limit = limit
 
     def write(self, piece: bytes) -> None:
-        """Add a piece; raises TooLarge."""
+        """Append a piece; raises TooLarge."""
         if self._file.tell() + len(piece) > self._limit:
             raise TooLarge(f"the blob has over {self._limit} bytes, the limit of this registry")
         self._file.write(piece)
 
 
 def start_upload(folder: Path, limit: int, keep: Keep) -> Upload:
-    """Begin an upload in `folder`, and give up those there that nobody went on with."""
+    """Begin an upload in `folder`, and remove those in it that nobody continued."""
     make_private_folder(folder)
     for path in folder.iterdir():
         _remove_if_old(path)
@@ -136,7 +136,7 @@ def start_upload(folder: Path, limit: int, keep: Keep) -> Upload:
 
 
 def find_upload(folder: Path, upload_id: str, limit: int, keep: Keep) -> Upload:
-    """An upload that was begun before, by whichever process; raises UploadUnknown."""
+    """An upload that any process began before; raises UploadUnknown."""
     try:
         well_formed = uuid.UUID(hex=upload_id).hex == upload_id
     except ValueError:
@@ -147,7 +147,7 @@ def find_upload(folder: Path, upload_id: str, limit: int, keep: Keep) -> Upload:
 
 
 def check_digest(actual: str, announced: str) -> None:
-    """Raise WrongDigest where the two differ."""
+    """Raise WrongDigest if the two differ."""
     if actual != announced:
         raise WrongDigest(f"the content has the digest {actual}, and was announced as {announced}")
 
@@ -157,4 +157,4 @@ def _remove_if_old(path: Path) -> None:
         if time.time() - path.stat().st_mtime > UPLOAD_LIFE_SECONDS:
             path.unlink()
     except FileNotFoundError:
-        return  # Another process finished it or gave it up.
+        return  # Another process finished or removed it.

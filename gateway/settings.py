@@ -38,7 +38,7 @@ class SettingsError(Exception):
 def _address(value: str) -> str:
     host, _, port = value.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
-        raise ValueError(f"{value!r} is no address; write HOST:PORT, for example 0.0.0.0:443")
+        raise ValueError(f"{value!r} is not an address; write HOST:PORT, for example 0.0.0.0:443")
     return value
 
 
@@ -116,7 +116,7 @@ class GatewaySettings(_Section):
             raise ValueError("certificate and key belong together")
         if self.certificate is None and not _is_loopback(self.listen):
             raise ValueError(
-                f"{self.listen} is no loopback address, so credentials would travel in clear; "
+                f"{self.listen} is not a loopback address, so credentials would travel in clear; "
                 "set certificate and key"
             )
         if self.artifacts and self.artifacts.org not in (None, *self.orgs):
@@ -128,7 +128,7 @@ class GatewaySettings(_Section):
         """Read the file.
 
         Raises:
-            SettingsError: it cannot be read, is no TOML, or does not fit.
+            SettingsError: it cannot be read, is not TOML, or does not fit.
         """
         try:
             values = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -136,7 +136,7 @@ class GatewaySettings(_Section):
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f"{path} cannot be read: {error}") from error
         except tomllib.TOMLDecodeError as error:
-            raise SettingsError(f"{path} is no TOML: {error}") from error
+            raise SettingsError(f"{path} is not TOML: {error}") from error
         except ValidationError as error:
             raise SettingsError(
                 "\n".join(_problem(path, found) for found in error.errors())

@@ -1,6 +1,6 @@
-"""The enrolment file: what a worker must know to reach its control plane. No secret.
+"""The enrolment file: what a worker must know to reach its control plane. It contains no secret.
 
-The one-time token, which is one, lies in a file of its own beside it.
+The one-time token, which is secret, lies in a file of its own beside it.
 """
 
 import json
@@ -34,24 +34,24 @@ _URL = re.compile(rf"https?://{_HOST}(?::(?P<port>[0-9]{{1,5}}))?(?P<path>/[A-Za
 
 
 TOKEN_FILE = "enrolment-token"  # noqa: S105 - the name of a file
-"""Beside the enrolment file; for the worker's user alone to read."""
+"""Lies beside the enrolment file; only the worker's user may read it."""
 
 
 class EnrolmentError(ValueError):
-    """An enrolment cannot be used; the message has one line for each problem."""
+    """An enrolment is unusable; the message has one line for each problem."""
 
 
 def _address(value: str) -> str:
     match = _ADDRESS.fullmatch(value)
     if match is None or not _exists(match["port"]):
-        raise ValueError(f"{value!r} is no address; write HOST:PORT, for example 127.0.0.1:7233")
+        raise ValueError(f"{value!r} is not an address; write HOST:PORT, such as 127.0.0.1:7233")
     return value
 
 
 def _url(value: str) -> str:
     match = _URL.fullmatch(value)
     if match is None or not _exists(match["port"]):
-        raise ValueError(f"{value!r} is no URL; write for example http://127.0.0.1:5081")
+        raise ValueError(f"{value!r} is not a URL; write for example http://127.0.0.1:5081")
     return value.rstrip("/")
 
 
@@ -63,13 +63,13 @@ def _authority(value: str) -> str:
     try:
         ssl.create_default_context(cadata=value)
     except (ssl.SSLError, ValueError) as error:
-        raise ValueError("this is no certificate in PEM") from error
+        raise ValueError("this is not a PEM certificate") from error
     return value
 
 
 def _path(value: str) -> str:
     if not _PATH.fullmatch(value):
-        raise ValueError(f"{value!r} is no path; write for example /etc/exclave/ca.pem")
+        raise ValueError(f"{value!r} is not an absolute path, such as /etc/exclave/ca.pem")
     return value
 
 
@@ -77,7 +77,7 @@ def _control_key(value: str) -> str:
     try:
         ControlKeys.parse(value)
     except ValueError as error:
-        raise ValueError("this is no control key; take it from the stack as it is") from error
+        raise ValueError("this is not a control key; take it from the stack as it is") from error
     return value
 
 
@@ -88,7 +88,7 @@ def _bucket(value: str) -> str:
 
 def _region(value: str) -> str:
     if not _REGION.fullmatch(value):
-        raise ValueError(f"{value!r} is no region; write for example eu-central-1")
+        raise ValueError(f"{value!r} is not a region; write for example eu-central-1")
     return value
 
 
@@ -97,32 +97,32 @@ def _exists(port: str | None) -> bool:
 
 
 class WorkerEnrolment(BaseModel):
-    """What every kind of worker needs to be let in by a gateway."""
+    """What every kind of worker needs for a gateway to let it in."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     namespace: Name
     gateway: Annotated[str, AfterValidator(_gateway)] | None = None
-    """URL of the gateway, through which the worker reaches everything, and where it enrols."""
+    """URL of the gateway, where the worker enrols and through which it reaches everything."""
     gateway_ca: Annotated[str, AfterValidator(_authority)] | None = None
-    """PEM of the authority that the gateway's certificate is of; else those of the system."""
+    """PEM of the authority that signed the gateway's certificate; by default, the system's."""
     control_key: Annotated[str, AfterValidator(_control_key)] | None = None
-    """By it the worker knows the control side's answer to its enrolment."""
+    """Verifies that the answer to the enrolment comes from the control side."""
     cloud: Literal["aws", "azure", "gcp"] | None = None
     """The cloud that vouches for the machine; without it, the token in the file beside this one."""
     cloud_audience: Annotated[str, StringConstraints(pattern=r"^[!-~]{1,300}$")] | None = None
-    """For whom the cloud's token is made, where the cloud does not let the worker choose."""
+    """The audience of the cloud's token, if the cloud does not let the worker choose it."""
     ca_bundle: Annotated[str, AfterValidator(_path)] | None = None
-    """A file on the worker's machine with authorities (PEM) that are trusted besides the others, by
-    the worker and by all its tools: those of a network that looks into TLS."""
+    """A file on the worker's machine with further authorities (PEM) that the worker and all its
+    tools trust, for networks whose proxy intercepts TLS."""
 
     @property
     def subject(self) -> str:
-        """Who enrols with it."""
+        """The worker that enrols with it."""
         raise NotImplementedError
 
     @model_validator(mode="after")
-    def _belongs_together(self) -> Self:
+    def _is_consistent(self) -> Self:
         for key in ("gateway_ca", "cloud", "cloud_audience"):
             if getattr(self, key) is not None and self.gateway is None:
                 raise ValueError(f"{key} is of no use without a gateway")
@@ -131,31 +131,31 @@ class WorkerEnrolment(BaseModel):
         return self
 
     def render(self) -> str:
-        """The enrolment as the TOML that `read` takes."""
-        # Every value is ASCII by its pattern, so JSON's quoting is TOML's.
-        return f"# {self._says()}\n" + "".join(
+        """The enrolment as TOML, for `read`."""
+        # Every value is ASCII by its pattern, so it can be quoted as in JSON.
+        return f"# {self._heading()}\n" + "".join(
             f"{key} = {json.dumps(value)}\n"
             for key, value in self.model_dump(exclude_none=True).items()
         )
 
-    def _says(self) -> str:
+    def _heading(self) -> str:
         raise NotImplementedError
 
 
 class Enrolment(WorkerEnrolment):
-    """Which install a worker serves, and where its control plane is."""
+    """The install that a worker serves, and the addresses of its control plane."""
 
     install: Name
     temporal: Annotated[str, AfterValidator(_address)]
-    """`host:port` that the worker takes its tasks from."""
+    """`host:port` that the worker polls for tasks."""
     releases: Annotated[str, AfterValidator(_url)]
     """URL of the registry that the worker pulls releases from."""
     store: Annotated[str, AfterValidator(_bucket)] | None = None
     """`s3://bucket/prefix`; without it the store is a folder in the worker's data folder."""
     store_region: Annotated[str, AfterValidator(_region)] | None = None
-    """The bucket's region; without it, the one of the machine's AWS settings."""
+    """The bucket's region; without it, the region in the machine's AWS settings."""
     store_endpoint: Annotated[str, AfterValidator(_url)] | None = None
-    """URL of a store that speaks S3; without it, AWS."""
+    """URL of an S3-compatible store; without it, AWS."""
 
     @property
     def subject(self) -> str:
@@ -208,13 +208,13 @@ class Enrolment(WorkerEnrolment):
         """Read an enrolment file.
 
         Raises:
-            EnrolmentError: the file cannot be read, is no TOML, or does not fit.
+            EnrolmentError: the file cannot be read, is not TOML, or has wrong keys or values.
         """
-        comes = "it comes with the stack: exclave install INSTALL --app APP --stack DIR"
-        return _checked(Enrolment, _values(path, comes), str(path))
+        origin = "it comes with the stack: exclave install INSTALL --app APP --stack DIR"
+        return _checked(Enrolment, _values(path, origin), str(path))
 
     def store_description(self, data: Path) -> dict[str, str]:
-        """The install's store, for `store.opening.open_store`.
+        """The description of the install's store, for `store.opening.open_store`.
 
         Args:
             data: The worker's data folder.
@@ -226,12 +226,12 @@ class Enrolment(WorkerEnrolment):
         )
         return s3_description(place)
 
-    def _says(self) -> str:
-        return "The install worker's enrolment. Give it with: exclave-worker FILE"
+    def _heading(self) -> str:
+        return "The install worker's enrolment. Start the worker with: exclave-worker FILE"
 
 
 class BuildEnrolment(WorkerEnrolment):
-    """Where the control plane of an org's build worker is: behind a gateway, always."""
+    """The enrolment of an org's build worker, whose control plane is always behind a gateway."""
 
     worker: Literal["build"] = "build"
     gateway: Annotated[str, AfterValidator(_gateway)]
@@ -239,7 +239,7 @@ class BuildEnrolment(WorkerEnrolment):
 
     @property
     def subject(self) -> str:
-        """The org's build workers are one."""
+        """All build workers of the org are the same subject."""
         return BUILD
 
     @staticmethod
@@ -259,25 +259,25 @@ class BuildEnrolment(WorkerEnrolment):
     @staticmethod
     def read(path: Path) -> "BuildEnrolment":
         """Read an enrolment file; as `Enrolment.read`."""
-        comes = "a person of the vendor makes it: exclave access build-worker DIR"
-        return _checked(BuildEnrolment, _values(path, comes), str(path))
+        origin = "the vendor creates it: exclave access build-worker DIR"
+        return _checked(BuildEnrolment, _values(path, origin), str(path))
 
-    def _says(self) -> str:
-        return "The build worker's enrolment. Give it with: exclave-build-worker FILE"
+    def _heading(self) -> str:
+        return "The build worker's enrolment. Start the worker with: exclave-build-worker FILE"
 
 
 E = TypeVar("E", bound=WorkerEnrolment)
 
 
-def _values(path: Path, comes: str) -> dict[str, Any]:
+def _values(path: Path, origin: str) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise EnrolmentError(f"{path} is not there; {comes}") from error
+        raise EnrolmentError(f"{path} does not exist; {origin}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise EnrolmentError(f"{path} cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:
-        raise EnrolmentError(f"{path} is no TOML: {error}") from error
+        raise EnrolmentError(f"{path} is not TOML: {error}") from error
 
 
 def _checked(kind: type[E], values: dict[str, Any], where: str) -> E:
@@ -300,7 +300,7 @@ def _problem(kind: type[WorkerEnrolment], where: str, found: Any) -> str:
             return f"{where}: is missing"
         case "string_pattern_mismatch":
             return (
-                f"{where}: {found['input']!r} is no name; use lower case letters, digits "
+                f"{where}: {found['input']!r} is not a name; use lower case letters, digits "
                 "and dashes, at most 63"
             )
         case "value_error":

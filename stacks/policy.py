@@ -1,7 +1,8 @@
-"""The worker's policy: what the customer allows. A file of theirs, which the vendor never writes.
+"""The worker's policy: what the customer allows.
 
-It lies beside the enrolment file as `policy.toml`, and the worker reads it anew at each operation.
-No message of the contract carries any of it: what the vendor sends can tighten or loosen nothing.
+It is the customer's own file, `policy.toml` beside the enrolment file, and the worker reads it
+again for each operation. The vendor never writes it, and no message of the contract contains any of
+it, so the vendor can neither tighten nor loosen it.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 POLICY: Final = "policy.toml"
-"""Its name, beside the enrolment file."""
+"""The name of the file, beside the enrolment file."""
 
 Operation = Literal["provision", "deploy", "teardown", "deprovision", "action"]
 OPERATIONS: Final[tuple[Operation, ...]] = get_args(Operation)
@@ -31,7 +32,7 @@ _LOOK_AHEAD_DAYS: Final = 9
 
 
 class PolicyError(ValueError):
-    """A policy cannot be used; the message has one line for each problem."""
+    """A policy is unusable; the message has one line for each problem."""
 
 
 def _zone(name: str) -> str:
@@ -39,13 +40,13 @@ def _zone(name: str) -> str:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ValueError(
-            f"{name!r} is no time zone that this machine knows; write for example Europe/Berlin"
+            f"{name!r} is not a time zone that this machine knows; write for example Europe/Berlin"
         ) from error
     return name
 
 
 def _clock_time(value: object) -> object:
-    """A time of day as people write it; TOML has one of its own (`22:00:00`), which is taken too.
+    """A time of day, as the string `22:00` or as TOML's own type (`22:00:00`).
 
     Raises:
         ValueError: it is neither.
@@ -55,14 +56,14 @@ def _clock_time(value: object) -> object:
     if isinstance(value, str):
         with suppress(ValueError):
             return datetime.strptime(value, "%H:%M").time()
-    raise ValueError(f"{value!r} is no time of day; write for example 22:00")
+    raise ValueError(f"{value!r} is not a time of day; write for example 22:00")
 
 
 ClockTime = Annotated[time, BeforeValidator(_clock_time)]
 
 
 class Window(BaseModel):
-    """Hours of some days of the week; over midnight where `to` is not after `from`."""
+    """Hours on some days of the week, past midnight if `to` is not after `from`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
@@ -72,15 +73,15 @@ class Window(BaseModel):
     zone: Annotated[str, AfterValidator(_zone)] = "UTC"
 
     def is_open(self, now: datetime) -> bool:
-        """Whether the time lies in it."""
+        """Whether the window is open at that time."""
         return any(begin <= now < end for begin, end in self._around(now))
 
     def opens(self, now: datetime) -> datetime:
-        """When it opens next, in its own time zone."""
+        """The next time that it opens, in its own time zone."""
         return min(begin for begin, _ in self._around(now) if begin > now)
 
     def _around(self, now: datetime) -> Iterator[tuple[datetime, datetime]]:
-        """The times that it is open, from the day before on."""
+        """The spans in which it is open, beginning with the previous day."""
         today = now.astimezone(ZoneInfo(self.zone)).date()
         for ahead in range(-1, _LOOK_AHEAD_DAYS):
             day = today + timedelta(days=ahead)
@@ -89,7 +90,8 @@ class Window(BaseModel):
                 yield self._at(day, self.from_), self._at(until, self.to)
 
     def _at(self, day: date, clock: time) -> datetime:
-        # By way of UTC: times of one zone are compared by the clock, which is wrong twice a year.
+        # Normalized via UTC: Python compares times of the same zone by their wall-clock values,
+        # which is wrong when clocks change.
         local = datetime.combine(day, clock, ZoneInfo(self.zone))
         return local.astimezone(UTC).astimezone(ZoneInfo(self.zone))
 
@@ -100,43 +102,43 @@ class Policy(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     operations: list[Operation] = list(OPERATIONS)
-    """What the worker may be told to do, besides what only reads."""
+    """Operations that the worker may be asked for; those that only read are always allowed."""
     actions: list[Annotated[str, Field(min_length=1)]] = ["*"]
     """Names of actions that may run; `*` stands for any characters."""
     ad_hoc_scripts: bool = False
-    """Whether scripts may run that are not of a release which was brought to this install."""
+    """Whether scripts may run that do not belong to a release deployed to this install."""
     hours: list[Window] = []
-    """When an apply may begin; at any time where there is none. Plans are made at any time."""
+    """When an apply may begin; if empty, at any time. Plans are made at any time."""
     approval: Approver = "vendor"
-    """Whose approval an apply needs. The vendor's side asks for its own in any case."""
+    """Whose approval an apply needs. The vendor's side always asks for its own."""
     traces: bool = True
-    """Whether the worker tells the vendor's gateway what ran, how long, and how it ended."""
+    """Whether the worker reports to the vendor's gateway what ran, how long, and how it ended."""
     digest: Annotated[str, Field(exclude=True)] = ""
-    """SHA-256 of the file; empty where there is none."""
+    """SHA-256 of the file; empty if there is none."""
 
     @staticmethod
     def read(path: Path, *, required: bool = False) -> "Policy":
-        """Read a policy file; one that is not there allows the defaults.
+        """Read a policy file; if it does not exist, the defaults hold.
 
         Args:
             path: The file.
-            required: Whether it must be there.
+            required: Whether it must exist.
 
         Raises:
-            PolicyError: the file cannot be read, is no TOML, or does not fit.
+            PolicyError: the file cannot be read, is not TOML, or has wrong keys or values.
         """
         try:
             data = path.read_bytes()
         except FileNotFoundError as error:
             if required:
-                raise PolicyError(f"{path} is not there") from error
+                raise PolicyError(f"{path} does not exist") from error
             return Policy()
         except OSError as error:
             raise PolicyError(f"{path} cannot be read: {error.strerror}") from error
         try:
             values = tomllib.loads(data.decode())
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise PolicyError(f"{path} is no TOML: {error}") from error
+            raise PolicyError(f"{path} is not TOML: {error}") from error
         if "digest" in values:
             raise PolicyError(_unknown(f"{path}: digest"))
         digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
@@ -156,16 +158,16 @@ class Policy(BaseModel):
         return not self.hours or any(window.is_open(now) for window in self.hours)
 
     def opens(self, now: datetime) -> datetime:
-        """When applies may begin next; to be asked where there are hours, and none is open."""
+        """When applies may begin next; call it only if there are hours and none is open."""
         return min(window.opens(now) for window in self.hours)
 
     @property
     def asks_customer(self) -> bool:
-        """Whether an apply needs the approval of somebody on the customer's side."""
+        """Whether an apply needs the customer's approval."""
         return self.approval != "vendor"
 
     def rules(self) -> list[str]:
-        """The keys that are set to something else than the default, by name."""
+        """The names of the keys that differ from the default."""
         default = Policy()
         keys = [name for name in Policy.model_fields if name != "digest"]
         return [name for name in keys if getattr(self, name) != getattr(default, name)]
@@ -191,30 +193,30 @@ def _problem(where: str, found: Any) -> str:
 
 
 DEFAULT_POLICY: Final = """\
-# What the install worker may do here. It is yours: nothing that the vendor sends can change it. The
-# worker reads it anew at each operation; while it cannot be read, or has a wrong key, nothing is
-# changed. Each line that is commented out tells what holds without it.
+# What the install worker may do here. This file is yours: nothing that the vendor sends can change
+# it. The worker reads it again for each operation; while it cannot be read, or has a wrong key, the
+# worker changes nothing. Each line that is commented out shows the default.
 
-# What the worker may be told to do, besides what only reads. The end of an install (deprovision)
-# tears components down, so it needs "teardown", too.
+# The operations that the worker may be asked for; those that only read are always allowed. The end
+# of an install (deprovision) tears components down, so it needs "teardown", too.
 #operations = ["provision", "deploy", "teardown", "deprovision", "action"]
 
 # Which of the release's actions may run: names, where * stands for any characters.
 #actions = ["*"]
 
-# Whether scripts may run that are not of a release which was brought to this install.
+# Whether scripts may run that do not belong to a release deployed to this install.
 #ad_hoc_scripts = false
 
-# Whose approval an apply needs: "vendor", "customer" or "both". With the latter two it waits until
-# somebody here has approved exactly that plan: exclave worker plans, exclave worker approve.
+# Whose approval an apply needs: "vendor", "customer" or "both". With "customer" or "both" it waits
+# until somebody here has approved exactly that plan: exclave worker plans, exclave worker approve.
 #approval = "vendor"
 
 # Whether the worker sends traces to the vendor's gateway: which activity and which tool ran, when,
-# how long and how it ended, by names, ids and digests; no values, no messages, no output.
+# how long and how it ended. They contain names, ids and digests; no values, messages or output.
 #traces = true
 
-# When an apply may begin; at any time where nothing is said. It waits until then; plans are made
-# at any time, and actions run at any time.
+# When an apply may begin; without hours, at any time. Outside of them an apply waits; plans are
+# made and actions run at any time.
 #[[hours]]
 #days = ["mon", "tue", "wed", "thu"]
 #from = "22:00"

@@ -1,6 +1,6 @@
 """The stack for a machine of the customer's own: a folder with a systemd unit, to read and apply.
 
-What is here decides how a worker lives on that machine, so the reasons stand in the unit itself.
+The unit decides how a worker runs on that machine, so the reasons are comments in the unit itself.
 """
 
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ PAGE = "README.md"
 
 
 def render(enrolment: Enrolment, app: str) -> Mapping[str, str]:
-    """The stack of one install.
+    """Render the stack of one install.
 
     Args:
-        enrolment: Which install, and where its control plane is.
+        enrolment: The install, and the addresses of its control plane.
         app: The app that is installed.
 
     Returns:
-        Content by file name; nothing of it is secret. Behind a gateway a one-time token belongs
-        beside it, in `TOKEN_FILE`.
+        Content by file name; none of it is secret. Behind a gateway, a one-time token belongs
+        beside these files, in `TOKEN_FILE`.
     """
     behind = enrolment.gateway is not None
     return {
@@ -38,9 +38,9 @@ def render(enrolment: Enrolment, app: str) -> Mapping[str, str]:
             store=_where(enrolment),
             unit=UNIT,
             enrolment=ENROLMENT,
-            secret=_BUT_ONE.format(token=TOKEN_FILE) if behind else "and no secret in it",
-            token_row=_ITS_ROW.format(token=TOKEN_FILE) if behind else "",
-            token_step=_ITS_STEP.format(token=TOKEN_FILE) if behind else "",
+            secret=_ONLY_EXCEPTION.format(token=TOKEN_FILE) if behind else "and no secret in it",
+            token_row=_ENROLMENT_ROW.format(token=TOKEN_FILE) if behind else "",
+            token_step=_ENROLMENT_STEP.format(token=TOKEN_FILE) if behind else "",
             identity=_IDENTITY.format(token=TOKEN_FILE) if behind else "",
             traces=_TRACES.format(policy=POLICY) if behind else "",
             policy=POLICY,
@@ -50,7 +50,7 @@ def render(enrolment: Enrolment, app: str) -> Mapping[str, str]:
 
 
 def _reaches(enrolment: Enrolment) -> str:
-    """What the worker dials, for a person."""
+    """The addresses that the worker dials, for people to read."""
     way = _TWO_ADDRESSES if enrolment.gateway is None else _ONE_ADDRESS
     return way.format(
         temporal=enrolment.temporal,
@@ -62,7 +62,7 @@ def _reaches(enrolment: Enrolment) -> str:
 
 
 def _where(enrolment: Enrolment) -> str:
-    """Where the store is, for a person."""
+    """Where the store is, for people to read."""
     if enrolment.store is None:
         return "the worker's store, `/var/lib/exclave/store`"
     return f"`{enrolment.store}`, and on the machine while a tool works with them"
@@ -74,15 +74,15 @@ _UNIT = """\
 Description=Exclave install worker of {install}
 Wants=network-online.target
 After=network-online.target
-# It may be away for as long as it takes: never give up starting it.
+# Never give up restarting the worker, however long it keeps failing.
 StartLimitIntervalSec=0
 
 [Service]
 Type=exec
 ExecStart=/opt/exclave/bin/exclave-worker /etc/exclave/enrolment.toml
-# The tools that it starts are found here, Terraform first of all.
+# Where the worker finds its tools, such as Terraform.
 Environment=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/exclave/bin
-# Where this machine reaches the outside through a proxy: HTTPS_PROXY, NO_PROXY, one a line.
+# If this machine needs a proxy to reach the outside: HTTPS_PROXY and NO_PROXY, one per line.
 EnvironmentFile=-/etc/exclave/environment
 WorkingDirectory=/var/lib/exclave
 StateDirectory=exclave
@@ -91,10 +91,10 @@ UMask=0077
 User=exclave
 Group=exclave
 
-# A worker may die at any time; its tools may not. Only the worker itself is signalled: a Terraform
-# in the middle of an apply goes on, and the next worker attaches to it.
+# A worker may die at any time; its tools may not. So only the worker itself is signalled: a
+# Terraform in the middle of an apply goes on, and the next worker attaches to it.
 KillMode=process
-# For the same reason the kernel's out-of-memory killer must not end everything at once.
+# For the same reason, an out-of-memory kill of one process must not end the whole unit.
 OOMPolicy=continue
 Restart=always
 RestartSec=2
@@ -115,50 +115,54 @@ LockPersonality=yes
 WantedBy=multi-user.target
 """
 
-_BUT_ONE = "and one secret in it,\n`{token}`, which is good once and for a day"
-_ITS_ROW = "| `{token}` | lets this worker enrol: once, and for a day; a secret until then |\n"
-_ITS_STEP = "    install -m 0640 -g exclave {token} /etc/exclave/{token}\n"
+_ONLY_EXCEPTION = "and one secret in it,\n`{token}`, which is valid once, for a day"
+_ENROLMENT_ROW = (
+    "| `{token}` | lets this worker enrol once, within a day; secret until it is used |\n"
+)
+_ENROLMENT_STEP = "    install -m 0640 -g exclave {token} /etc/exclave/{token}\n"
 _IDENTITY = """\
 ## How it proves who it is
 
-On its first start the worker makes keys of its own, in `/var/lib/exclave/identity`, which never
-leave this machine. With the token it has them enrolled, and from then on gets credentials that end
-after some minutes and are renewed while it runs. The vendor can revoke or pause it at any time, and
-so can you: `runuser -u exclave -- /opt/exclave/bin/exclave worker pause --data /var/lib/exclave`.
+On its first start the worker makes its own keys, in `/var/lib/exclave/identity`; they never leave
+this machine. It enrols them with the token. From then on it gets credentials that expire after a
+few minutes and are renewed while it runs. The vendor can revoke or pause it at any time. You can
+pause it, too:
 
-To enrol it again (the machine is new, its key was revoked, the token was too old), ask the vendor
-for a fresh `{token}` (`exclave install` with `--stack` writes one), and put it there. The running
-worker finds it by itself. Where a key was revoked, delete `/var/lib/exclave/identity` first, and
-restart the worker.
+    runuser -u exclave -- /opt/exclave/bin/exclave worker pause --data /var/lib/exclave
+
+To enrol it again (the machine is new, its key was revoked, or the token expired), ask the vendor
+for a fresh `{token}` (`exclave install` with `--stack` writes one), and put it in place of the old
+one. The running worker finds it by itself. If a key was revoked, first delete
+`/var/lib/exclave/identity` and restart the worker.
 
 """
 
 _TRACES = """
-- So do traces: which activity and which tool ran, when, how long and how it ended, by names, ids,
-  digests, exit codes and types of errors; without values, messages and output. `traces = false` in
-  `{policy}` turns them off."""
+- The vendor also receives traces: which activity and which tool ran, when, how long and how it
+  ended, with names, ids, digests, exit codes and types of errors, but no values, messages or
+  output. `traces = false` in `{policy}` turns them off."""
 
 _ONE_ADDRESS = """\
-- The worker makes **outward connections only**, and nothing listens on your side. Of the vendor's
-  it dials one address alone, the gateway `{gateway}`: for its tasks (namespace `{namespace}`,
-  its own queue `install.{install}` alone), and for the vendor's releases, by digest, read-only."""
+- The worker makes **outward connections only**, and nothing listens on your side. It dials only one
+  address of the vendor's, the gateway `{gateway}`: for its tasks (namespace `{namespace}`,
+  only its own queue `install.{install}`), and for the vendor's releases, by digest, read-only."""
 
 _TWO_ADDRESSES = """\
 - The worker makes **outward connections only**, to two addresses; nothing listens on your side:
-  - `{temporal}`: its tasks (namespace `{namespace}`, its own queue `install.{install}` alone)
+  - `{temporal}`: its tasks (namespace `{namespace}`, only its own queue `install.{install}`)
   - `{releases}`: the vendor's releases, by digest, read-only"""
 
 _PAGE = """\
 # The install worker of {install}
 
-This folder is all that the vendor of **{app}** asks you to put on one machine of yours. Read it
-before you apply it; there is nothing else, {secret}.
+This folder is everything that the vendor of **{app}** asks you to put on one of your machines. Read
+it before you apply it; there is nothing else, {secret}.
 
 | file | what it is |
 |---|---|
 | `{unit}` | runs the worker as a user of its own, without privileges |
-| `{enrolment}` | which install it serves, and the addresses that it dials |
-{token_row}| `{policy}` | what the worker may do here: yours to change, at any time |
+| `{enrolment}` | names the install that it serves, and the addresses that it dials |
+{token_row}| `{policy}` | says what the worker may do here; you can change it at any time |
 | `README.md` | this page |
 
 ## What it grants
@@ -173,37 +177,37 @@ before you apply it; there is nothing else, {secret}.
 
 - Nobody can log in to this machine, or reach it, through the worker.
 - Terraform's state, plans, rendered variables, logs and sensitive inputs stay with you: in
-  {store}. To the vendor go: digests and
-  counts of plans, plan views without what is sensitive, outputs that are not sensitive, and error
-  messages with secrets masked; when somebody there asks for them, also the tools' logs and the
-  app's page of this install, masked likewise.{traces}
-- Sensitive inputs are set here, by you, each from a file or typed:
+  {store}. The vendor receives digests and
+  counts of plans, plan views and outputs without sensitive values, and error messages with secrets
+  masked. If somebody there asks for them, the tools' logs and the app's page of this install are
+  sent, too, masked in the same way.{traces}
+- You set sensitive inputs here, each from a file or typed:
 
       runuser -u exclave -- /opt/exclave/bin/exclave worker set-input NAME {flags} < FILE
 
 ## What you decide
 
-`{policy}` is yours: nothing that the vendor sends can change it, and what the worker tells of it
-is whose approval it asks for and which keys it sets. The worker reads it anew at each operation.
+`{policy}` is yours: nothing that the vendor sends can change it. All that the worker reveals of it
+is whose approval it requires and which keys it sets. The worker reads it again for each operation.
 It says which operations and actions are allowed, at which hours an apply may begin, and whose
-approval it needs: the vendor's, yours, or both. As the file comes, everything that is in the
+approval an apply needs: the vendor's, yours, or both. Unless you change the file, everything in the
 release is allowed, and the vendor approves.
 
     runuser -u exclave -- /opt/exclave/bin/exclave worker plans --view {flags}
     runuser -u exclave -- /opt/exclave/bin/exclave worker approve {flags}
 
-The worker writes down everything that it is told, what it ran by digest, and what came of it, in a
-journal whose every line holds the hash of the line before:
+The worker records every request it receives, the digest of what it ran, and the outcome, in a
+journal in which every line contains the hash of the previous line:
 
     runuser -u exclave -- /opt/exclave/bin/exclave worker journal --verify {flags}
 
 ## What to know
 
-What the tools do with the permissions of this machine is the app's own business: its Terraform
-modules and scripts are in the release, which you can pull by its digest and read. They run as the
-same user as the worker, so a script of the vendor's can read this install's store, and write to it:
-the policy binds whoever tells the worker what to do, not a release that means harm. Leave
-`/etc/exclave` to root.
+What the tools do with the permissions of this machine is up to the app: its Terraform modules and
+scripts are in the release, which you can pull by its digest and read. They run as the same user as
+the worker, so a vendor's script can read and write this install's store. The policy limits what the
+worker may be asked to do; it does not protect you from a malicious release. Let only root write to
+`/etc/exclave`.
 
 ## Apply it
 
@@ -217,12 +221,12 @@ As root, with Exclave installed in `/opt/exclave` (a Python environment with `ex
     systemctl daemon-reload
     systemctl enable --now {unit}
 
-If it does not get through, this says which host cannot be reached, and why:
+If it cannot connect, this command says which host is unreachable, and why:
 
     runuser -u exclave -- /opt/exclave/bin/exclave worker doctor {flags}
 
-Behind a proxy, write `HTTPS_PROXY=http://proxy.example.com:3128` into `/etc/exclave/environment`
-(0600, of root) before, and have it in the environment of that command, too. Where your network
-looks into TLS, name your own authority's certificate in `{enrolment}`:
-`ca_bundle = "/etc/exclave/ca.pem"`. Both hold for the worker and all its tools.
+Behind a proxy, first write `HTTPS_PROXY=http://proxy.example.com:3128` into
+`/etc/exclave/environment` (owned by root, mode 0600), and set it for that command, too. If your
+network intercepts TLS, name your own authority's certificate in `{enrolment}`:
+`ca_bundle = "/etc/exclave/ca.pem"`. Both apply to the worker and all its tools.
 """

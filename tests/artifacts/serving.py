@@ -22,7 +22,7 @@ from tests.tls_certificates import key_usage
 
 @dataclass(frozen=True)
 class Certificate:
-    """A certificate of this machine's own, which nobody trusts who is not told to."""
+    """A self-signed certificate, trusted only by those who are told to."""
 
     file: Path
     key: Path
@@ -56,10 +56,10 @@ def make_certificate(folder: Path) -> Certificate:
 
 @contextmanager
 def served(app: ASGIApp, certificate: Certificate | None = None) -> Iterator[str]:
-    """The address of the app, which takes connections at once; over https with a certificate."""
+    """The address of the app, which accepts connections at once; https if given a certificate."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        # Connections queue up from here on, so nobody has to wait for the server.
+        # From here on connections queue up, so nobody needs to wait until the server runs.
         listener.listen(64)
         config = uvicorn.Config(
             app,

@@ -71,7 +71,7 @@ def test_other_content_gives_other_bytes(tmp_path: Path, change: Callable[[Path]
 
 
 def test_the_bytes_are_the_same_in_every_version(tmp_path: Path) -> None:
-    """A digest names a release for ever: another Python or zlib must not change it."""
+    """A digest identifies a release for ever: another Python or zlib must not change it."""
     digest = hashlib.sha256(pack(write(tmp_path / "app", {"a/b.tf": "x", "c": "y"}))).hexdigest()
     assert digest == "c7b70727eed3624acc46fffd0cd5df13d311293ea3cbbebbc46bb583aff25110"
 
@@ -88,7 +88,7 @@ def test_leaves_out_what_tools_leave_behind(tmp_path: Path) -> None:
         "terraform.tfstate.d/env/terraform.tfstate": "secret",
     }
     folder = write(tmp_path / "app", kept | left_out)
-    # A link there is no reason to refuse the rest.
+    # A link among what is left out is no reason to refuse the folder.
     (folder / "m/.terraform/link").symlink_to("/etc/passwd")
 
     with zipfile.ZipFile(io.BytesIO(pack(folder))) as archive:

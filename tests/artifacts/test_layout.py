@@ -1,4 +1,4 @@
-"""A layout keeps only what has its digest, per repository, also under concurrent writers."""
+"""A layout stores content only under its own digest, per repository; writers may be concurrent."""
 
 import fcntl
 import json
@@ -127,7 +127,7 @@ def test_a_manifest_needs_what_it_names(repository: Repository) -> None:
         repository.put_manifest(artifact_manifest("t", away, [blob]), MANIFEST_MEDIA_TYPE)
     with pytest.raises(InvalidManifest, match="has 4 bytes, and the manifest says 5"):
         repository.put_manifest(artifact_manifest("t", blob, [longer]), MANIFEST_MEDIA_TYPE)
-    # A blob is there, but as a manifest it is not.
+    # The blob is there, but not as a manifest.
     index = canonical_json({"schemaVersion": 2, "manifests": [blob.to_dict()]})
     with pytest.raises(ReferenceUnknown, match="has no manifest"):
         repository.put_manifest(index, INDEX_MEDIA_TYPE)

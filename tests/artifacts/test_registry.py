@@ -1,4 +1,4 @@
-"""The client, against the real registry app on a real server, and against others that misbehave."""
+"""The client, against the real registry app on a real server, and against misbehaving ones."""
 
 import os
 import threading
@@ -43,7 +43,7 @@ def registry(layout: Layout) -> Iterator[Registry]:
 
 
 def answering(response: Response) -> Iterator[Registry]:
-    """A registry that gives the same answer to everything."""
+    """A registry that gives the same answer to every request."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await response(scope, receive, send)
@@ -224,7 +224,7 @@ def test_follows_a_redirect_on_the_same_host_but_not_for_ever() -> None:
     with served(app) as address, Registry(address) as client:
         assert client.get_blob(SHOP, digest_of(b"moved")) == b"moved"
     for client in answering(RedirectResponse("/again")):
-        with pytest.raises(RegistryRefused, match="without end"):
+        with pytest.raises(RegistryRefused, match="redirects endlessly"):
             client.get_blob(SHOP, digest_of(b""))
 
 

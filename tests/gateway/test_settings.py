@@ -68,7 +68,7 @@ def test_temporals_own_credentials_are_read(folder: Path) -> None:
             MINIMAL.replace("listen", "listens"),
             "listen: is missing\n.*listens: there is no such key",
         ),
-        ("listen =", "is no TOML"),
+        ("listen =", "is not TOML"),
     ],
 )
 def test_what_cannot_be_is_refused(folder: Path, text: str, problem: str) -> None:

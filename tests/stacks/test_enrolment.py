@@ -1,4 +1,4 @@
-"""The enrolment file: written and read back, and refused with file and key."""
+"""The enrolment file: it is written and read back; a wrong one is refused, naming file and key."""
 
 from pathlib import Path
 
@@ -60,12 +60,12 @@ def test_without_a_bucket_the_store_is_a_folder_and_the_file_is_as_before(tmp_pa
             "names no bucket; write s3://BUCKET",
         ),
         ('store = "s3://bucket/installs/acme"\n', "", ": store_region is of no use without store"),
-        ("eu-central-1", "eu central", "store_region: 'eu central' is no region"),
-        ("http://127.0.0.1:9000", "127.0.0.1:9000", "store_endpoint: '127.0.0.1:9000' is no URL"),
+        ("eu-central-1", "eu central", "store_region: 'eu central' is not a region"),
+        ("http://127.0.0.1:9000", "127.0.0.1:9", "store_endpoint: '127.0.0.1:9' is not a URL"),
         (
             "http://127.0.0.1:9000",
             "http://id:word@h",
-            "store_endpoint: 'http://id:word@h' is no URL",
+            "store_endpoint: 'http://id:word@h' is not a URL",
         ),
     ],
 )
@@ -82,14 +82,14 @@ def test_a_wrong_bucket_is_refused_by_key(tmp_path: Path, old: str, new: str, sa
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('install = "acme"', 'install = "Acme"', "install: 'Acme' is no name"),
+        ('install = "acme"', 'install = "Acme"', "install: 'Acme' is not a name"),
         ('install = "acme"', "", "install: is missing"),
         ('install = "acme"', "install = 7", "install: "),
         ('install = "acme"', 'install = "acme"\ntoken = "x"', "token: there is no such key"),
-        ("127.0.0.1:7233", "127.0.0.1", "temporal: '127.0.0.1' is no address; write HOST:PORT"),
-        ("127.0.0.1:7233", "127.0.0.1:70000", "temporal: '127.0.0.1:70000' is no address"),
-        ("http://127.0.0.1:5081", "127.0.0.1:5081", "releases: '127.0.0.1:5081' is no URL"),
-        ('install = "acme"', "install =", "is no TOML"),
+        ("127.0.0.1:7233", "127.0.0.1", "temporal: '127.0.0.1' is not an address; write HOST:PORT"),
+        ("127.0.0.1:7233", "127.0.0.1:70000", "temporal: '127.0.0.1:70000' is not an address"),
+        ("http://127.0.0.1:5081", "127.0.0.1:5081", "releases: '127.0.0.1:5081' is not a URL"),
+        ('install = "acme"', "install =", "is not TOML"),
     ],
 )
 def test_a_wrong_file_is_refused_by_key(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -124,11 +124,11 @@ def test_an_authority_is_named_by_its_path(tmp_path: Path) -> None:
     path.write_text(RIGHT.render() + 'ca_bundle = "/etc/exclave/ca.pem"\n')
     assert Enrolment.read(path).ca_bundle == "/etc/exclave/ca.pem"
     path.write_text(RIGHT.render() + 'ca_bundle = "ca.pem"\n')
-    with pytest.raises(EnrolmentError, match="is no path; write for example"):
+    with pytest.raises(EnrolmentError, match="is not an absolute path, such as"):
         Enrolment.read(path)
 
 
-def test_a_build_worker_s_is_no_install_worker_s_and_needs_a_gateway(tmp_path: Path) -> None:
+def test_a_build_worker_needs_an_enrolment_of_its_own_and_a_gateway(tmp_path: Path) -> None:
     path = tmp_path / "enrolment.toml"
     path.write_text(RIGHT.render())
     with pytest.raises(EnrolmentError) as caught:
@@ -137,5 +137,5 @@ def test_a_build_worker_s_is_no_install_worker_s_and_needs_a_gateway(tmp_path: P
     assert f"{path}: gateway: is missing" in str(caught.value)
     with pytest.raises(EnrolmentError, match="exclave access build-worker"):
         BuildEnrolment.read(tmp_path / "nowhere.toml")
-    with pytest.raises(EnrolmentError, match="control_key: this is no control key"):
+    with pytest.raises(EnrolmentError, match="control_key: this is not a control key"):
         BuildEnrolment.of(namespace="dev", gateway="https://a", gateway_ca=None, control_key="no")

@@ -18,20 +18,20 @@ def policy(folder: Path, text: str) -> Policy:
     return Policy.read(path)
 
 
-def test_without_a_file_the_defaults_hold_unless_it_must_be_there(tmp_path: Path) -> None:
+def test_without_a_file_the_defaults_hold_unless_it_is_required(tmp_path: Path) -> None:
     assert Policy.read(tmp_path / "policy.toml") == Policy()
     assert (Policy().approval, Policy().ad_hoc_scripts, Policy().rules()) == ("vendor", False, [])
-    with pytest.raises(PolicyError, match=r"policy\.toml is not there"):
+    with pytest.raises(PolicyError, match=r"policy\.toml does not exist"):
         Policy.read(tmp_path / "policy.toml", required=True)
 
 
 def test_the_default_file_says_what_holds_without_it(tmp_path: Path) -> None:
     assert policy(tmp_path, DEFAULT_POLICY).rules() == []
-    # What is commented out is what holds, and is right as it is written.
+    # The lines that are commented out are the defaults, and are valid as written.
     commented = [one for one in DEFAULT_POLICY.splitlines() if one.startswith("#")]
     lines = [one[1:] for one in commented if one[1:2] != " "]
-    told = policy(tmp_path, "\n".join(lines))
-    assert told.rules() == ["hours"]
+    uncommented = policy(tmp_path, "\n".join(lines))
+    assert uncommented.rules() == ["hours"]
     assert set(tomllib.loads("\n".join(lines))) == set(Policy.model_fields) - {"digest"}
 
 
@@ -54,16 +54,16 @@ def test_all_keys(tmp_path: Path) -> None:
         ('digest = "sha256:1"', "digest: there is no such key"),
         ('approval = "nobody"', "approval: Input should be 'vendor', 'customer' or 'both'"),
         ('operations = ["apply"]', "operations.0: Input should be 'provision'"),
-        ('[[hours]]\nfrom = "25:00"', "hours.0.from: '25:00' is no time of day"),
+        ('[[hours]]\nfrom = "25:00"', "hours.0.from: '25:00' is not a time of day"),
         ('[[hours]]\nzones = "x"', "zones: there is no such key; the keys are days"),
         ('[[hours]]\nfrom_ = "5:00"', "from_: there is no such key; the keys are days"),
-        ('[[hours]]\nzone = "Mars/North"', "hours.0.zone: 'Mars/North' is no time zone"),
-        ('[[hours]]\nzone = "../../etc/passwd"', "is no time zone"),
+        ('[[hours]]\nzone = "Mars/North"', "hours.0.zone: 'Mars/North' is not a time zone"),
+        ('[[hours]]\nzone = "../../etc/passwd"', "is not a time zone"),
         ("[[hours]]\ndays = []", "hours.0.days"),
-        ("approval = ", "is no TOML"),
+        ("approval = ", "is not TOML"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_key(tmp_path: Path, text: str, says: str) -> None:
+def test_what_is_wrong_is_reported_with_its_key(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(PolicyError) as caught:
         policy(tmp_path, text)
     assert says in str(caught.value)
@@ -94,7 +94,7 @@ def test_a_window_over_midnight_belongs_to_the_day_that_it_begins_on() -> None:
     assert night.opens(friday + timedelta(hours=23)) == datetime(2026, 1, 16, 22, tzinfo=BERLIN)
 
 
-def test_hours_are_those_of_the_clock_on_the_wall_also_when_it_is_set() -> None:
+def test_hours_are_wall_clock_time_also_when_clocks_change() -> None:
     morning = window(**{"from": "06:00"}, to="07:00", zone="Europe/Berlin")
     for day, hour in ((datetime(2026, 3, 28), 5), (datetime(2026, 3, 29), 4)):
         opens = day.replace(hour=hour, tzinfo=UTC)
@@ -110,7 +110,7 @@ def test_hours_are_those_of_the_clock_on_the_wall_also_when_it_is_set() -> None:
     st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Pacific/Apia", "Asia/Kolkata"]),
     st.datetimes(datetime(2020, 1, 1), datetime(2035, 1, 1), timezones=st.just(UTC)),
 )
-def test_when_it_opens_next_it_is_open_and_was_not_just_before(
+def test_at_the_next_opening_it_is_open_and_was_not_just_before(
     days: set[str], begin: object, end: object, zone: str, now: datetime
 ) -> None:
     one = window(days=sorted(days), **{"from": begin}, to=end, zone=zone)

@@ -1,4 +1,4 @@
-"""The stack for a machine of the customer's own: what the unit says, and what the page tells."""
+"""The stack for a machine of the customer's own: its unit and its page."""
 
 import configparser
 import tomllib
@@ -58,8 +58,8 @@ def test_the_policy_is_there_to_be_read_and_changes_nothing() -> None:
 
 def test_the_enrolment_reads_back() -> None:
     made = enrolment(store="s3://bucket/acme", store_region="eu-central-1")
-    told = tomllib.loads(systemd.render(made, "shop")[systemd.ENROLMENT])
-    assert Enrolment.model_validate(told) == made
+    rendered = tomllib.loads(systemd.render(made, "shop")[systemd.ENROLMENT])
+    assert Enrolment.model_validate(rendered) == made
 
 
 def test_the_page_names_what_is_dialled_and_where_state_lies() -> None:
@@ -72,12 +72,12 @@ def test_the_page_names_what_is_dialled_and_where_state_lies() -> None:
     assert "/var/lib/exclave/store" not in in_s3
 
 
-def test_behind_a_gateway_the_page_names_that_alone() -> None:
+def test_behind_a_gateway_the_page_names_only_its_address() -> None:
     gateway = GatewayAddress.parse("https://gateway.example.com")
     behind = WorkerAddresses.behind(gateway, EnrolmentKey(bytes(range(32))).public)
     made = Enrolment.of(install="acme", namespace="vendor", **asdict(behind))
     page = systemd.render(made, "shop")[systemd.PAGE]
-    assert "one address alone, the gateway `https://gateway.example.com`" in page
+    assert "one\n  address of the vendor's, the gateway `https://gateway.example.com`" in page
     assert "install.acme" in page
     assert behind.temporal not in page
 
@@ -88,17 +88,17 @@ async def test_an_install_gets_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     input = RenderStack(install="acme", app="shop", store=store)
     made = await ActivityEnvironment().run(render, input)
     assert made.kind == "systemd"
-    told = tomllib.loads(made.files["enrolment.toml"])
-    assert told["install"] == "acme"
-    assert told["store_endpoint"] == "https://minio.example.com"
+    rendered = tomllib.loads(made.files["enrolment.toml"])
+    assert rendered["install"] == "acme"
+    assert rendered["store_endpoint"] == "https://minio.example.com"
     for wrong in ("s3:/bucket", "gs://bucket", "s3://B"):
         input = RenderStack(install="acme", app="shop", store=StorePlace(url=wrong))
         with pytest.raises(BadInput):
             await ActivityEnvironment().run(render, input)
 
 
-def test_the_page_tells_of_traces_where_they_are_sent() -> None:
+def test_the_page_mentions_traces_only_where_they_are_sent() -> None:
     behind = enrolment(gateway="https://gateway.example.com", control_key="A" * 86)
     page = systemd.render(behind, "shop")[systemd.PAGE]
-    assert "So do traces" in page and "`traces = false` in\n  `policy.toml`" in page
+    assert "also receives traces" in page and "`traces = false` in `policy.toml`" in page
     assert "traces" not in systemd.render(enrolment(), "shop")[systemd.PAGE]
