@@ -7,7 +7,7 @@ import pytest
 
 from activities.customer.audit_log import kept_head
 from activities.customer.gate import was_bound_and_began
-from activities.deploy.fingerprints import input_fingerprints, module_fingerprint
+from activities.plans.fingerprints import input_fingerprints, module_fingerprint
 from activities.plans.plan_store import load_plan, load_record, load_view, sha256
 from activities.terraform.lock_file import load_lock_file
 from activities.terraform.locking import StateLocks

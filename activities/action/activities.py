@@ -14,10 +14,10 @@ from activities.action.script import STEP, Script, begun_script, prepare_script,
 from activities.heartbeats import heartbeating
 from activities.once import Say, once
 from activities.operations.operation import Operation, ToolEnd
+from activities.plans.outputs import LARGEST_SENT_BYTES, as_sent, sent_bytes
 from activities.retention import drop_what_old_runs_left
 from activities.secrets.kept import keep_secrets
 from activities.secrets.masking import Mask
-from activities.terraform.outputs import LARGEST_SENT_BYTES, as_sent, sent_bytes
 from activities.workplace import Workplace
 from apps.config import Action
 from contracts import actions

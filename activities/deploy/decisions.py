@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from activities.deploy.fingerprints import input_fingerprints, module_fingerprint
+from activities.plans.fingerprints import input_fingerprints, module_fingerprint
 from apps.config import AppConfig
 from apps.graph import Graph
 from apps.parts import SANDBOX, part_shown

@@ -10,6 +10,7 @@ from activities.once import Say, once
 from activities.operations.operation import Operation, ToolEnd
 from activities.operations.spec import SNAPSHOT_FILE
 from activities.plans.bound import require_release
+from activities.plans.outputs import as_sent
 from activities.plans.plan_store import (
     PlanFiles,
     PlanRecord,
@@ -19,6 +20,7 @@ from activities.plans.plan_store import (
     save_plan,
     sha256,
 )
+from activities.plans.record import record_done
 from activities.plans.view import render_view
 from activities.removal import remove_each
 from activities.terraform import commands
@@ -27,7 +29,6 @@ from activities.terraform.lock_file import SAVED_AS, providers_identity, read_lo
 from activities.terraform.outputs import read_outputs, read_whole
 from activities.terraform.plan_json import SAVED, TerraformChanges
 from activities.terraform.planning import Job, Planned, open_job, plan_now
-from activities.terraform.record import record_done, record_gone
 from activities.workplace import Workplace
 from apps.parts import part_shown
 from contracts import deploys
@@ -154,6 +155,12 @@ def _require_approved(job: Job, approved: SavedPlan[TerraformChanges], digest: s
         raise StalePlan(f"the saved plan's digest is {computed}, approved was {digest}")
 
 
+def _forget(job: Job) -> int:
+    """Forget a part that was torn down, with its empty state."""
+    job.space.state.forget()
+    return job.workplace.state.remove_component(job.input.component)
+
+
 async def _settle(
     job: Job, planned: TerraformChanges, applied: ToolEnd | None
 ) -> tuple[int, Outputs]:
@@ -161,7 +168,7 @@ async def _settle(
     if job.teardown:
         # It takes all that is there of the part with it.
         await job.state_is_free()
-        revision = await record_gone(job.workplace, job.input.component)
+        revision = await asyncio.to_thread(_forget, job)
         await asyncio.to_thread(remove_each, [job.space.root])
         return revision, Outputs()
     # Its outputs are gone where an attempt before this one has recorded them.
@@ -175,8 +182,10 @@ async def _settle(
     file = applied.folder / commands.OUTPUTS
     printed = await asyncio.to_thread(read_whole, file)
     outputs = read_outputs(printed, planned.declared)
-    recorded = await record_done(job.workplace, job.input, job.space, job.secrets, outputs)
-    await job.keep_secrets()
+    await job.keep_values()
+    job.secrets.learn_outputs(outputs)
+    revision = await record_done(job.workplace, job.input, job.space.artifact, outputs)
+    mask = await job.keep_secrets()
     # It holds secrets in clear, and the store has them now.
     await asyncio.to_thread(file.unlink)
-    return recorded
+    return revision, as_sent(outputs, mask)

@@ -7,6 +7,7 @@ from activities.customer.audit_events import identify
 from activities.operations.operation import ToolEnd, ToolRun
 from activities.plans.bound import require_bound
 from activities.plans.plan_store import SavedPlan, sha256
+from activities.plans.record import record_applying
 from activities.releases.unpacked import ERRORED_STATE
 from activities.terraform import commands
 from activities.terraform.crash_recovery import beyond_approval, dropped_replaces
@@ -20,7 +21,6 @@ from activities.terraform.planning import (
     restore_killed,
     run_unlocked,
 )
-from activities.terraform.record import record_applying
 from activities.terraform.state_file import UNSAVED, left_unsaved, read_state, rescue_printed
 from apps.parts import part_shown
 from contracts.errors import EngineFailed, ExclaveError, StalePlan, Unreachable
@@ -159,7 +159,9 @@ async def _apply_file(job: Job) -> ToolEnd:
     """Apply the plan file, once what it starts from is kept and known."""
     await job.require_whole_state()
     await job.keep_state()
-    await record_applying(job.workplace, job.input, job.space)
+    if not job.teardown:
+        await job.keep_values()
+    await record_applying(job.workplace, job.input, job.space.artifact)
     file = await asyncio.to_thread(read_left, job.plan_file)
     identify(plan_file=f"sha256:{sha256(file)}")
     apply = commands.apply(job.tool, job.plan_file)

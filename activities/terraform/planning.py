@@ -28,6 +28,7 @@ from activities.terraform.secrets import KnownSecrets
 from activities.terraform.state_file import StateFile, rescue_printed, unreadable
 from activities.terraform.store_faults import lost_the_lock, may_pass
 from activities.terraform.tool import TerraformTool, find_terraform
+from activities.terraform.values import keep_values
 from activities.terraform.workspace import Workspace, prepare
 from activities.workplace import Workplace
 from apps.parts import part_shown
@@ -117,6 +118,15 @@ class Job:
             return mask
 
         return await asyncio.to_thread(keep)
+
+    async def keep_values(self) -> None:
+        """Keep what the part is torn down with; before its record, which promises it."""
+
+        def keep() -> None:
+            config = self.workplace.releases.config(self.input.app, self.input.release)
+            keep_values(self.workplace, config, self.input.component, self.space.values)
+
+        await asyncio.to_thread(keep)
 
     def unreadable(self, run: Path) -> EngineFailed:
         """What is told of an `errored.tfstate` that cannot be read; blocks."""

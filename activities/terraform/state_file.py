@@ -167,6 +167,11 @@ class StateFile:
         """Keep a copy of the whole state, before an apply writes it and after it did."""
         self.store.put(kept_key(self.part), self.content(), if_match=ANY)
 
+    def forget(self) -> None:
+        """Delete the state of a part that was torn down, and all that is kept beside it."""
+        for key in self.store.list(state_key(self.part).rpartition("/")[0] + "/"):
+            self.store.delete(key)
+
     def take_errored(self, folder: Path, run: Path | None = None) -> None:
         """Put an `errored.tfstate` that an apply left in the place of the state.
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from activities.deploy.fingerprints import input_fingerprints, module_fingerprint
+from activities.plans.fingerprints import input_fingerprints, module_fingerprint
 from activities.plans.plan_store import PlanFiles, PlanRecord, load_record, save_plan, sha256
 from activities.terraform.lock_file import SAVED_AS
 from activities.terraform.locking import StateLocks

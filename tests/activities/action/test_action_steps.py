@@ -13,9 +13,9 @@ from activities.action.script import STEP
 from activities.logs.activities import LogActivities
 from activities.operations.opening import Operations
 from activities.operations.operation import LeaseTerms, Operation, ToolEnd, ToolRun
+from activities.plans.outputs import LARGEST_SENT_BYTES
 from activities.releases.reader import ReleaseReader
 from activities.secrets.masking import MASK
-from activities.terraform.outputs import LARGEST_SENT_BYTES
 from activities.workplace import Workplace
 from apps.config import AppConfig
 from contracts.actions import StepInput, StepResult

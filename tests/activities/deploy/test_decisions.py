@@ -7,7 +7,7 @@ import pytest
 from pydantic import create_model
 
 from activities.deploy.decisions import Target, decide, decide_sandbox
-from activities.deploy.fingerprints import input_fingerprints, module_fingerprint
+from activities.plans.fingerprints import input_fingerprints, module_fingerprint
 from apps.config import AppConfig, Metadata, Sandbox, Source, TerraformComponent
 from apps.config.terraform import TerraformModule
 from apps.graph import Graph
