@@ -7,27 +7,27 @@ is behind it (a restored copy, another store) is refused before anything is done
 
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel
 
 from apps.parts import SANDBOX
 from apps.sensitivity import Sensitive
-from apps.state import (
-    ActionState,
-    AppState,
-    ComponentState,
-    OrgState,
-    SandboxState,
-    StateDocument,
-    effective_inputs,
-)
+from apps.state import AppState, OrgState, StateDocument, effective_inputs
 from contracts.deploys import Inputs
 from contracts.errors import StoreBehind
 from store.documents import change_document, read_document
 from store.errors import Conflict
+from store.install_records import (
+    ActionRecord,
+    ActionRun,
+    ComponentRecord,
+    DeployedRelease,
+    InstallRecord,
+    ProvisionedRelease,
+)
 from store.interface import ABSENT, ANY, Store
+from store.recorded_parts import with_parts
 
 if TYPE_CHECKING:
     from apps.config import AppConfig
@@ -45,83 +45,6 @@ _RUNS_KEPT: Final = 20
 """Of each action: a step that is tried again after the action's end finds its run."""
 
 M = TypeVar("M", bound=BaseModel)
-
-
-class _Record(BaseModel):
-    """Tolerates fields of a newer version, as every message does."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
-
-
-class Output(_Record):
-    """An output of a component or an action."""
-
-    value: JsonValue = Field(repr=False)
-    sensitive: bool = False
-
-
-class ComponentRecord(_Record):
-    """What was last deployed of a component, or of the sandbox."""
-
-    component: str
-    type: str
-    status: Literal["applying", "done"]
-    app: str
-    release: str
-    """The release that deployed it, and that it is torn down from."""
-    artifact: str
-    """Digest of its artifact."""
-    config: str
-    """Digest of its part of the app config."""
-    inputs: dict[str, str] = Field(default_factory=dict)
-    """A keyed digest of each input that it refers to."""
-    generation: str = ""
-    """The operation whose apply was the last to begin: another one may have changed the outputs."""
-    built_on: dict[str, str] = Field(default_factory=dict)
-    """The generation of each dependency when this component's variables were rendered; of the
-    sandbox too, where its templates read it."""
-    dependencies: list[str] = Field(default_factory=list)
-    var_name: str | None = None
-    outputs: dict[str, Output] = Field(default_factory=dict)
-
-
-class ActionRecord(_Record):
-    """What an action's last run left."""
-
-    action: str
-    status: Literal["running", "done", "failed"]
-    outputs: dict[str, Output] = Field(default_factory=dict)
-
-
-class ActionRun(ActionRecord):
-    """One run of an action, step by step: what its end makes the action's record of."""
-
-    run: str
-    """The first execution run id of its workflow."""
-    begun: float
-    """Epoch seconds."""
-    sent: dict[str, int] = Field(default_factory=dict)
-    """How many bytes of outputs each step sent to the control plane."""
-
-
-class DeployedRelease(_Record):
-    """The release of the newest deploy that ended well."""
-
-    app: str
-    release: str
-
-
-class ProvisionedRelease(_Record):
-    """The release of the newest provision that ended well, with all actions that belong to it."""
-
-    app: str
-    release: str
-
-
-class _InstallRecord(_Record):
-    """Known from the install's first run on."""
-
-    app: str
 
 
 class InstallState:
@@ -190,13 +113,13 @@ class InstallState:
 
     def app(self) -> str | None:
         """The app that is installed; None before any run has brought its inputs."""
-        found = self._read(_INSTALL, _InstallRecord)
+        found = self._read(_INSTALL, InstallRecord)
         deployed = self.deployed() if found is None else None
         return found.app if found else deployed.app if deployed else None
 
     def put_app(self, app: str) -> None:
         """Record which app it is; it stays one."""
-        self._write(_INSTALL, _InstallRecord(app=app))
+        self._write(_INSTALL, InstallRecord(app=app))
 
     def components(self) -> dict[str, ComponentRecord]:
         """What is deployed, by component; the sandbox is not among them."""
@@ -298,23 +221,11 @@ class InstallState:
         actions = {one.action: one for one in self._all("actions/", ActionRecord)}
         if run is not None:
             actions[run.action] = run
-        sandbox = self.component(SANDBOX)
-        return replace(
+        return with_parts(
             self.sandbox_document(config, app, checked=checked),
-            sandbox=_sandbox(sandbox) if sandbox else None,
-            components={
-                name: ComponentState(
-                    status=_status(one),
-                    outputs=_outputs(one.outputs),
-                    build_id=one.artifact,
-                    var_name=one.var_name,
-                )
-                for name, one in self.components().items()
-            },
-            actions={
-                name: ActionState(status=one.status, outputs=_outputs(one.outputs))
-                for name, one in actions.items()
-            },
+            self.component(SANDBOX),
+            self.components(),
+            actions,
         )
 
     def secrets(self, config: "AppConfig", *, checked: bool = True) -> list[object]:
@@ -375,22 +286,6 @@ def _component_key(name: str) -> str:
 
 def _action_run_key(action: str, run: str) -> str:
     return f"action-runs/{action}/{run}.json"
-
-
-def _sandbox(record: ComponentRecord) -> SandboxState:
-    return SandboxState(
-        status=_status(record), outputs=_outputs(record.outputs), version=record.artifact
-    )
-
-
-def _status(record: ComponentRecord) -> str:
-    return "active" if record.status == "done" else record.status
-
-
-def _outputs(outputs: Mapping[str, Output]) -> dict[str, object | Sensitive]:
-    return {
-        name: Sensitive(one.value) if one.sensitive else one.value for name, one in outputs.items()
-    }
 
 
 def _declared(config: "AppConfig", values: Mapping[str, str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from contracts import deploys
 from contracts.errors import StoreBehind
 from contracts.names import action_subject
 from store.customer import Answer, answered, ask, waiting
-from store.install_state import ActionRecord, ActionRun, ComponentRecord, Output
+from store.install_records import ActionRecord, ActionRun, ComponentRecord, Output
 from store.journal import Entry, Failure, Journal, Outcome, Run
 from store.known_releases import releases_brought
 from store.leases import Lease, Leases

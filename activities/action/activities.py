@@ -24,7 +24,7 @@ from contracts import actions
 from contracts.actions import ActionScope, ScopeAction, StepInput, StepResult
 from contracts.errors import EngineFailed, NotThere, OutcomeUnknown
 from contracts.names import action_subject
-from store.install_state import ActionRun, Output
+from store.install_records import ActionRun, Output
 
 _LOST: Final = "nobody saw how it ended"
 

@@ -20,7 +20,7 @@ from apps.templates.printing import go_text
 from contracts.actions import StepInput
 from contracts.errors import BadConfig, BadInput
 from store.files import make_folders, write_new
-from store.install_state import ActionRun
+from store.install_records import ActionRun
 
 STEP = "step"
 """Name of the command, and label of the run."""

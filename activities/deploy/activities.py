@@ -17,7 +17,7 @@ from contracts.deploys import FinishInput, PlanView, Scope, ScopeInput, ViewInpu
 from contracts.errors import BadInput, NotThere
 from contracts.messages import Nothing
 from contracts.names import install_workflow_id
-from store.install_state import DeployedRelease
+from store.install_records import DeployedRelease
 
 
 class DeployActivities:

@@ -10,7 +10,7 @@ from apps.graph import Graph
 from apps.parts import SANDBOX, part_shown
 from apps.sensitivity import Sensitive
 from contracts.deploys import Decision
-from store.install_state import ComponentRecord
+from store.install_records import ComponentRecord
 
 SANDBOX_TYPE: Final = "terraform_module"
 """The type of component whose engine deploys the sandbox."""

@@ -12,7 +12,7 @@ from activities.workplace import Workplace
 from contracts import provisions
 from contracts.deploys import FinishInput, Scope, ScopeInput
 from contracts.messages import Nothing
-from store.install_state import ProvisionedRelease
+from store.install_records import ProvisionedRelease
 
 
 class ProvisionActivities:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from activities.secrets.masking import Mask
 from contracts.deploys import Outputs
-from store.install_state import Output
+from store.install_records import Output
 
 LARGEST_SENT_BYTES = 32 * 1024
 """Of values that travel in one result; the rest is named. A payload ends at 2 MiB, and a result

@@ -9,7 +9,7 @@ from activities.workplace import Workplace
 from apps.graph import Graph
 from apps.parts import SANDBOX
 from contracts.messages import OperationInput
-from store.install_state import ComponentRecord, Output
+from store.install_records import ComponentRecord, Output
 
 
 async def record_applying(workplace: Workplace, input: OperationInput, artifact: str) -> None:

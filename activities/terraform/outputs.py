@@ -6,7 +6,7 @@ from pathlib import Path
 
 from activities.disk import disk_full
 from contracts.errors import EngineFailed
-from store.install_state import Output
+from store.install_records import Output
 from store.left_files import read_left
 
 

@@ -14,7 +14,7 @@ from activities.terraform.marks import marked, part_at
 from activities.terraform.plan_json import TerraformChanges
 from activities.terraform.state_file import State, StateFile, instances
 from activities.terraform.typed_values import plain
-from store.install_state import Output
+from store.install_records import Output
 
 
 class KnownSecrets:

@@ -26,7 +26,7 @@ from apps.templates import Rendered, TemplateError, parse, render_value
 from apps.templates.printing import go_text
 from contracts.errors import BadConfig, BadInput
 from contracts.messages import OperationInput
-from store.install_state import Output
+from store.install_records import Output
 from store.interface import ANY
 
 _OURS = "exclave-"

@@ -14,7 +14,8 @@ from apps.config import AppConfig
 from contracts.errors import NotThere
 from contracts.readmes import README_LIMIT_BYTES, Readme, ReadReadme
 from store.folder import FolderStore
-from store.install_state import DeployedRelease, InstallState
+from store.install_records import DeployedRelease
+from store.install_state import InstallState
 
 RELEASE = "sha256:" + "1" * 64
 

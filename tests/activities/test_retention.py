@@ -18,7 +18,8 @@ from activities.workplace import Workplace
 from contracts.deploys import FinishInput
 from contracts.messages import Turn
 from store.folder import FolderStore
-from store.install_state import DeployedRelease, InstallState
+from store.install_records import DeployedRelease
+from store.install_state import InstallState
 from store.interface import ANY
 from store.journal import Journal
 from store.machine import Machine

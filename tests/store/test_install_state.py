@@ -14,14 +14,14 @@ from apps.sensitivity import Sensitive
 from contracts.deploys import Inputs
 from contracts.errors import StoreBehind
 from store.folder import FolderStore
-from store.install_state import (
+from store.install_records import (
     ActionRecord,
     ComponentRecord,
     DeployedRelease,
-    InstallState,
     Output,
     ProvisionedRelease,
 )
+from store.install_state import InstallState
 from store.interface import ANY, Store
 
 SECRET = "hunter2hunter2"

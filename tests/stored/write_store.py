@@ -21,14 +21,14 @@ from contracts.deploys import Inputs
 from contracts.names import action_subject
 from store.customer import Question, answer_now, ask, decide
 from store.folder import FolderStore
-from store.install_state import (
+from store.install_records import (
     ActionRun,
     ComponentRecord,
     DeployedRelease,
-    InstallState,
     Output,
     ProvisionedRelease,
 )
+from store.install_state import InstallState
 from store.interface import ANY, Store
 from store.journal import Journal
 from store.known_releases import note_brought

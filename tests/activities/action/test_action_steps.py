@@ -22,7 +22,8 @@ from contracts.actions import StepInput, StepResult
 from contracts.errors import EngineFailed, OutcomeUnknown, StoreBehind
 from contracts.logs import LogPage, ReadLog
 from store.folder import FolderStore
-from store.install_state import ActionRecord, InstallState
+from store.install_records import ActionRecord
+from store.install_state import InstallState
 from store.interface import ANY
 from store.leases import Leases
 from store.machine import Machine

@@ -36,7 +36,8 @@ from contracts.errors import NotThere
 from contracts.messages import Turn
 from contracts.provisions import DeprovisionFinishInput, DeprovisionScopeInput
 from store.folder import FolderStore
-from store.install_state import ComponentRecord, InstallState
+from store.install_records import ComponentRecord
+from store.install_state import InstallState
 from store.machine import Machine
 from store.opening import folder_description
 

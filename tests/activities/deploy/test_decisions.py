@@ -14,7 +14,7 @@ from apps.graph import Graph
 from apps.parts import SANDBOX
 from apps.sensitivity import Sensitive
 from contracts.deploys import Decision
-from store.install_state import ComponentRecord
+from store.install_records import ComponentRecord
 
 KEY = b"k" * 32
 RELEASE = "sha256:" + "2" * 64

@@ -2,7 +2,7 @@
 
 from activities.plans.outputs import LARGEST_SENT_BYTES, as_sent, sent_bytes
 from activities.secrets.masking import Mask
-from store.install_state import Output
+from store.install_records import Output
 
 
 def test_what_is_too_large_to_travel_is_named() -> None:

@@ -9,7 +9,7 @@ from activities.terraform.plan_json import read_changes
 from activities.terraform.secrets import KnownSecrets
 from activities.terraform.state_file import StateFile, state_key
 from store.folder import FolderStore
-from store.install_state import Output
+from store.install_records import Output
 from store.interface import ANY
 
 PLAN = {

@@ -8,7 +8,7 @@ from activities.plans.outputs import as_sent
 from activities.secrets.masking import MASK, Mask
 from activities.terraform.outputs import read_outputs
 from contracts.errors import EngineFailed
-from store.install_state import Output
+from store.install_records import Output
 
 PRINTED = {
     "id": {"sensitive": False, "type": "string", "value": "vpc-1"},

@@ -21,7 +21,8 @@ from apps.parts import SANDBOX
 from contracts.errors import BadConfig, BadInput, EngineFailed, NotThere
 from contracts.messages import OperationInput, Turn
 from store.folder import FolderStore
-from store.install_state import ComponentRecord, InstallState, Output
+from store.install_records import ComponentRecord, Output
+from store.install_state import InstallState
 from store.interface import ANY
 
 SECRET = "hunter2hunter2"
