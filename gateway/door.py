@@ -13,10 +13,11 @@ from starlette.routing import BaseRoute
 from gateway.audit import Audit, Counters
 from gateway.bodies import MESSAGE_BYTES
 from gateway.front.certificates import Certificate, CertificateUnusable
-from gateway.front.front import Front, FrontLimits
 from gateway.front.hello import Speaks, speaks_in_clear, speaks_in_tls
+from gateway.front.limits import FrontLimits
 from gateway.front.listening import listen
 from gateway.front.peers import Peers
+from gateway.front.server import Front
 from gateway.http.app import FromOutside, gateway_app
 from gateway.http.server import AsgiServer
 from gateway.identity import Access, Authenticator

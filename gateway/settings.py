@@ -22,7 +22,7 @@ from contracts.names import Name
 from gateway.bodies import MESSAGE_BYTES
 from gateway.door import DoorSettings
 from gateway.front.certificates import Certificate, CertificateUnusable
-from gateway.front.front import FrontLimits
+from gateway.front.limits import FrontLimits
 from gateway.limits import Limits
 from gateway.pulls.settings import ArtifactsSection
 from gateway.rpc.task_tokens import SECRET_BYTES

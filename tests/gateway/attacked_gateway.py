@@ -18,7 +18,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from gateway.audit import Audit
-from gateway.front.front import FrontLimits
+from gateway.front.limits import FrontLimits
 from gateway.http.callers import Callers, Rate, Refused
 from tests.gateway.authority import Authority
 from tests.gateway.gateway_parts import Credentials, Site, install

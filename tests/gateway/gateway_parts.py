@@ -24,7 +24,7 @@ from temporalio.testing import WorkflowEnvironment
 
 from gateway.door import Door, DoorSettings
 from gateway.front.certificates import Certificate
-from gateway.front.front import FrontLimits
+from gateway.front.limits import FrontLimits
 from gateway.front.listening import listen
 from gateway.identity import Expired, Identity, Standing, Unauthenticated
 from gateway.limits import Limits

@@ -16,7 +16,7 @@ import signal
 import sys
 from pathlib import Path
 
-from gateway.front.front import FrontLimits
+from gateway.front.limits import FrontLimits
 from gateway.limits import Limits
 from tests.gateway.authority import Authority
 from tests.gateway.gateway_parts import Credentials, Site, install

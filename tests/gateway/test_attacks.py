@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 from grpc import StatusCode, aio
 
-from gateway.front.front import FrontLimits
+from gateway.front.limits import FrontLimits
 from tests.gateway.attacks import HTTP1, HTTP2, Attacker, Sending, hpack_bombs
 from tests.gateway.authority import make_authority
 from tests.gateway.enrolment_site import soon

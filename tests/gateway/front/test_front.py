@@ -17,12 +17,13 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from gateway.audit import Audit
-from gateway.front import front as front_module
+from gateway.front import server as front_module
 from gateway.front.certificates import Certificate, CertificateUnusable
-from gateway.front.front import Front, FrontLimits
 from gateway.front.hello import Speaks, speaks_in_clear
+from gateway.front.limits import FrontLimits
 from gateway.front.listening import CannotListen, listen
 from gateway.front.peers import Peers
+from gateway.front.server import Front
 from gateway.http.callers import Callers, Rate
 from tests.gateway.authority import Authority, make_authority, renew
 from tests.gateway.gateway_parts import Credentials, Gateway, Site, install
@@ -85,7 +86,7 @@ async def test_both_know_from_where_a_call_came(
 
 def outside(gateway: Gateway) -> set[str]:
     assert gateway.door.front is not None
-    return {str(connection.peer) for connection in gateway.door.front.open}
+    return {str(connection.peer) for connection in gateway.door.front.admission.open}
 
 
 async def test_a_new_certificate_is_taken_up(tmp_path: Path) -> None:
@@ -172,7 +173,7 @@ async def test_bytes_pass_in_order_with_half_close_and_a_slow_reader() -> None:
         # Nobody reads, so the front must have stopped to take more.
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(writer.drain(), 0.2)
-        [connection] = front.open
+        [connection] = front.admission.open
         assert connection.other is not None
         assert connection.other.transport is not None
         assert 0 < connection.other.transport.get_write_buffer_size() < 1_000_000
@@ -190,7 +191,7 @@ async def test_who_says_nothing_is_not_waited_for() -> None:
         writer.write(PREFACE[:10])
         with contextlib.suppress(ConnectionResetError):
             assert await reader.read() == b""
-        assert not front.open
+        assert not front.admission.open
         writer.close()
 
 
@@ -202,7 +203,7 @@ async def test_one_address_has_only_so_many_connections(limits: FrontLimits) -> 
         made = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
         with contextlib.suppress(ConnectionResetError):
             assert await made[0][0].read() == b"", "the oldest gives way"
-        assert (len(front.open), front.refused) == (2, 1)
+        assert (len(front.admission.open), front.admission.refused) == (2, 1)
         for _, writer in made:
             writer.close()
 
@@ -215,15 +216,15 @@ async def test_no_stranger_takes_the_place_of_who_may_pass(authority: Authority)
         assert (await acme.status("GetSystemInfo"))[0] is StatusCode.UNAVAILABLE
         front = gateway.door.front
         assert front is not None
-        [worker] = front.open
+        [worker] = front.admission.open
         strangers = [await asyncio.open_connection("127.0.0.1", gateway.port) for _ in range(20)]
         with contextlib.suppress(ConnectionResetError):
             assert await strangers[0][0].read() == b""
-        while front.refused < 18:
+        while front.admission.refused < 18:
             await asyncio.sleep(0.01)
-        assert worker in front.open and len(front.open) == 3
+        assert worker in front.admission.open and len(front.admission.open) == 3
         assert (await acme.status("GetSystemInfo"))[0] is StatusCode.UNAVAILABLE
-        assert worker in front.open
+        assert worker in front.admission.open
         # Whoever comes while strangers hold all the rest gets in, too.
         async with gateway.channel("acme", alone=True) as another:
             assert (await another.status("GetSystemInfo"))[0] is StatusCode.UNAVAILABLE
@@ -249,7 +250,7 @@ async def test_a_server_that_is_away_closes_the_connection(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with before(hold) as (front, port):
-        front.inner = dict.fromkeys(Speaks, 1)
+        front.way.ports.update(dict.fromkeys(Speaks, 1))
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET / HTTP/1.1\r\n")
         with contextlib.suppress(ConnectionResetError):
@@ -261,10 +262,10 @@ async def test_a_server_that_is_away_closes_the_connection(
 async def prove(front: Front) -> None:
     """As one of the servers behind it does."""
     async with asyncio.timeout(10):
-        while not [one for one in front.open if one.other is not None]:
+        while not [one for one in front.admission.open if one.other is not None]:
             await asyncio.sleep(0.01)
-    [connection] = front.open
-    front.peers.prove(connection.inner_port)
+    [connection] = front.admission.open
+    front.way.peers.prove(connection.inner_port)
 
 
 async def test_who_proves_nothing_is_read_up_to_a_budget() -> None:
@@ -284,11 +285,11 @@ async def test_who_proves_nothing_is_read_up_to_a_budget() -> None:
         async with asyncio.timeout(10):
             while len(taken) < 100_000:
                 await asyncio.sleep(0.01)
-        [connection] = front.open
+        [connection] = front.admission.open
         assert (len(taken), connection.taken) == (100_000, 100_000)
-        assert front.left_of(connection) == 0
-        front.peers.prove(connection.inner_port)
-        assert front._taken == 0 and not front._taken_by_host, "it is given back"
+        assert front.admission.left_of(connection) == 0
+        front.way.peers.prove(connection.inner_port)
+        assert front.admission.taken == 0 and not front.admission.taken_by_host, "it is given back"
         writer.write_eof()
         assert await reader.read() == b""
         assert bytes(taken) == sent
@@ -321,7 +322,7 @@ async def test_strangers_end_soon_after_their_budget(limits: FrontLimits, each: 
         _, filling = await asyncio.open_connection("127.0.0.1", port)
         filling.write(b"x" * 200)
         async with asyncio.timeout(10):
-            while front._taken < 200:
+            while front.admission.taken < 200:
                 await asyncio.sleep(0.01)
         for _ in range(3):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -333,7 +334,7 @@ async def test_strangers_end_soon_after_their_budget(limits: FrontLimits, each: 
             while len(taken) < 3:
                 await asyncio.sleep(0.01)
         assert taken == [each] * 3
-        assert front._taken == 200, "what the others had is given back"
+        assert front.admission.taken == 200, "what the others had is given back"
         filling.close()
 
 
@@ -347,7 +348,7 @@ async def test_a_stranger_does_not_stay(monkeypatch: pytest.MonkeyPatch) -> None
         other.write(PREFACE)
         with contextlib.suppress(ConnectionResetError):
             assert await stranger.read() == b""
-        assert not reader.at_eof() and len(front.open) == 1
+        assert not reader.at_eof() and len(front.admission.open) == 1
         other.close()
         writer.close()
 
@@ -358,17 +359,17 @@ async def test_who_may_pass_gets_a_new_budget_with_each_call() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(PREFACE)
         await prove(front)
-        [connection] = front.open
+        [connection] = front.admission.open
         for _ in range(5):
             writer.write(b"x" * 900)
             async with asyncio.timeout(10):
                 while connection.taken < 900:
                     await asyncio.sleep(0.01)
-            front.peers.prove(connection.inner_port)
+            front.way.peers.prove(connection.inner_port)
         writer.write(b"x" * 2000)
         with contextlib.suppress(ConnectionResetError):
             assert await reader.read() == b""
-        assert not front.open
+        assert not front.admission.open
         writer.close()
 
 
@@ -390,8 +391,8 @@ async def test_over_http_who_is_proven_sends_what_they_want(authority: Authority
             )
             assert answer.text == str(size)
         front = gateway.door.front
-        assert front is not None and front._taken == 0
-        [connection] = front.open
+        assert front is not None and front.admission.taken == 0
+        [connection] = front.admission.open
         assert not connection.is_stranger
 
 

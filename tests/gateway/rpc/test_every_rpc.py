@@ -22,7 +22,7 @@ from temporalio.api.workflowservice.v1 import service_pb2 as workflow
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from gateway.front.front import FrontLimits
+from gateway.front.limits import FrontLimits
 from gateway.identity import Identity, Standing
 from gateway.limits import Limits
 from gateway.rpc.task_tokens import Purpose, TaskTokens
