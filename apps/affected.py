@@ -32,7 +32,7 @@ def by_inputs(config: AppConfig, names: Iterable[str]) -> list[Touched]:
     graph = Graph(config)
     reasons: dict[str, str] = {}
     for name in names:
-        for part in graph.components_referencing_input(name):
+        for part in graph.parts_referencing_input(name):
             reasons.setdefault(part, f"refers to the input {name}")
     return _planned(graph, reasons)
 

@@ -1,9 +1,9 @@
 """Who needs whom: components by `dependencies` and by what templates refer to, and the sandbox."""
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from apps.config import Action, AppConfig, Component, Model, Runbook
+from apps.config import AppConfig, Component, Model
 from apps.config.shape import templates
 from apps.parts import SANDBOX
 from apps.templates.state_paths import Path, ReadsOf, reads_of
@@ -46,7 +46,6 @@ class Graph:
             c.name: _BY_TYPE.index(c.type) if c.type in _BY_TYPE else len(_BY_TYPE)
             for c in config.components
         }
-        self._reads_of = reads_of
         self._dependencies = {c.name: self._needs(c) for c in config.components}
         cycle = _find_cycle(self._dependencies)
         if cycle:
@@ -90,19 +89,7 @@ class Graph:
         """All components in the order of a teardown: each before those that it needs."""
         return self.order()[::-1]
 
-    def needs_of(self, entity: Action | Runbook) -> list[str]:
-        """The components that an action or a runbook needs to be there, by name."""
-        contexts = [entity.kubernetes_context] if isinstance(entity, Action) else []
-        return self._named(entity.dependencies, _references(entity, self._reads_of), contexts)
-
-    def references(self, part: str) -> frozenset[Path]:
-        """The paths that the templates of a component, or of the sandbox, read.
-
-        Each begins with `nuon`.
-        """
-        return self._references[part]
-
-    def components_referencing_input(self, name: str) -> list[str]:
+    def parts_referencing_input(self, name: str) -> list[str]:
         """The parts whose templates read the input, or all inputs at once.
 
         The sandbox may be among them.
@@ -121,21 +108,15 @@ class Graph:
         return any(_leads_into(path, root) for path in paths for root in _SANDBOX)
 
     def _needs(self, component: Component) -> list[str]:
-        references = self._references[component.name]
-        return self._named(component.dependencies, references, [component.kubernetes_context])
-
-    def _named(
-        self, names: Iterable[str], references: Iterable[Path], contexts: Iterable[str | None]
-    ) -> list[str]:
-        """The components that are named, that templates refer to, and that make the clusters."""
-        referenced = (component_of(path) for path in references)
-        clusters = (self._contexts.get(context or "") for context in contexts)
-        named = {*names, *(name for name in (*referenced, *clusters) if name)}
-        # Unknown names are the loader's to tell.
+        """The components that it names, that its templates refer to, and that make its cluster."""
+        referenced = (_component_of(path) for path in self._references[component.name])
+        cluster = self._contexts.get(component.kubernetes_context or "")
+        named = {*component.dependencies, *(name for name in (*referenced, cluster) if name)}
+        # Unknown names are reported by the loader.
         return sorted({self._reachable[name] for name in named if name in self._reachable})
 
 
-def component_of(path: Path) -> str | None:
+def _component_of(path: Path) -> str | None:
     """The component that a path of a template leads to, under whatever name."""
     return path[2] if len(path) > 2 and path[:2] == ("nuon", "components") else None
 

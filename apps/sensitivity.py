@@ -1,6 +1,5 @@
-"""Marks values that must not be shown, and finds them inside other values."""
+"""Marks values that must not be shown."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -12,16 +11,3 @@ class Sensitive:
 
     def __str__(self) -> str:
         return "(sensitive)"
-
-
-def reveal(value: object) -> tuple[object, bool]:
-    """The value without its marks, at any depth, and whether there was a mark."""
-    if isinstance(value, Sensitive):
-        return reveal(value.value)[0], True
-    if isinstance(value, Mapping):
-        pairs = {key: reveal(item) for key, item in value.items()}
-        return {k: v for k, (v, _) in pairs.items()}, any(s for _, s in pairs.values())
-    if isinstance(value, list | tuple):
-        items = [reveal(item) for item in value]
-        return [v for v, _ in items], any(s for _, s in items)
-    return value, False

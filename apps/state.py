@@ -1,9 +1,7 @@
 """The state document: what an install's templates see under `.nuon` (and `.exclave`)."""
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Literal
 
 from apps.input_values import InputErrors, InputValue, effective_inputs
 from apps.sensitivity import Sensitive
@@ -23,9 +21,6 @@ __all__ = [
     "StateDocument",
     "effective_inputs",
 ]
-
-FORMAT: Final = "1.0"
-"""Of the JSON form. A minor only adds what may be ignored."""
 
 
 @dataclass(frozen=True)
@@ -168,17 +163,6 @@ class StateDocument:
         root = self._root()
         return {"nuon": root, "exclave": root}
 
-    def to_json(self) -> bytes:
-        """What may be shown of the document, as canonical JSON: equal bytes for an equal document.
-
-        What is sensitive stands there as `{"sensitive": true}`, without its value.
-        """
-        document = {"format": FORMAT, "state": _shown(self._root())}
-        text = json.dumps(
-            document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-        )
-        return text.encode()
-
     def _root(self) -> dict[str, object]:
         name = self.install_name or self.install_id
         mirrored: dict[str, object] = {
@@ -253,13 +237,3 @@ class StateDocument:
                 found.setdefault(state.var_name, seen)
             found[name] = seen
         return found
-
-
-def _shown(value: object) -> object:
-    if isinstance(value, Sensitive):
-        return {"sensitive": True}
-    if isinstance(value, Mapping):
-        return {str(key): _shown(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_shown(item) for item in value]
-    return value

@@ -95,7 +95,7 @@ def who() -> str:
 
 
 @dataclass(frozen=True)
-class Decision:
+class Verdict:
     """What a person decides about a plan."""
 
     approved: bool
@@ -103,14 +103,14 @@ class Decision:
     reason: str = ""
 
 
-async def decide(plane: Plane, run: str, digest: str, decision: Decision) -> WaitingPlan:
+async def decide(plane: Plane, run: str, digest: str, verdict: Verdict) -> WaitingPlan:
     """Approve or deny exactly this plan.
 
     Raises:
         Refused: this plan does not wait; the message names those that do.
     """
-    update = "approve" if decision.approved else "deny"
-    approval = Approval(digest=digest, by=decision.by, reason=decision.reason)
+    update = "approve" if verdict.approved else "deny"
+    approval = Approval(digest=digest, by=verdict.by, reason=verdict.reason)
     return await plane.send_update(run, update, approval, WaitingPlan)
 
 

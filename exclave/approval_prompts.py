@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from client.control_plane import Plane
 from client.errors import CallFailed
-from client.plans import Decision, decide, view_of
+from client.plans import Verdict, decide, view_of
 from contracts.deploys import WaitingPlan
 from exclave.screens.progress import Telling
 from exclave.screens.prompt import ask
@@ -94,25 +94,25 @@ class Desk:
         """Have the plan decided; returns what became of it, in words."""
         self._asked_about = plan
         try:
-            decision = await self._answer()
+            verdict = await self._answer()
         finally:
             self._asked_about = None
-        if decision is None:
+        if verdict is None:
             return f"goes on waiting. To approve it: exclave approve {self._run} {plan.digest}"
         try:
-            await decide(self._plane, self._run, plan.digest, decision)
+            await decide(self._plane, self._run, plan.digest, verdict)
         except CallFailed as end:
             return f"is not decided: {end.message}"
-        return "is approved." if decision.approved else "is denied."
+        return "is approved." if verdict.approved else "is denied."
 
-    async def _answer(self) -> Decision | None:
+    async def _answer(self) -> Verdict | None:
         while True:
             answer = await ask("Approve exactly this plan? [y/n/later] ")
             match answer if answer is None else answer.lower():
                 case "y" | "yes":
-                    return Decision(True, self._by)
+                    return Verdict(True, self._by)
                 case "n" | "no":
                     reason = await ask("Why not? (may be empty) ")
-                    return Decision(False, self._by, reason or "")
+                    return Verdict(False, self._by, reason or "")
                 case None | "l" | "later":
                     return None

@@ -23,7 +23,7 @@ APPROVALS_PREFIX: Final = f"{CUSTOMER_PREFIX}approvals/"
 LET_IN_PREFIX: Final = f"{CUSTOMER_PREFIX}let-in/"
 _SUFFIX: Final = ".json"
 
-Decision = Literal["approved", "denied"]
+AnswerKind = Literal["approved", "denied"]
 
 
 class AlreadyDecided(StoreError):
@@ -76,7 +76,7 @@ _BOUND: Final = ("artifact", "variables", "environment")
 class Answer:
     """What somebody on the customer's side has said."""
 
-    decision: Decision
+    decision: AnswerKind
     by: str
     """`user@host`."""
     at: float
@@ -181,7 +181,7 @@ def was_let_in(store: Store, apply_key: str, what: Document) -> bool:
 
 
 def answer_now(
-    decision: Decision, by: str, reason: str = "", clock: Callable[[], float] = time.time
+    decision: AnswerKind, by: str, reason: str = "", clock: Callable[[], float] = time.time
 ) -> Answer:
     """An answer as somebody gives it now."""
     return Answer(decision, by, clock(), reason)

@@ -32,4 +32,4 @@ def test_its_graph_is_as_the_page_says(checked: CheckedApp) -> None:
     assert checked.app is not None
     graph = Graph(checked.app.config)
     assert graph.dependencies("web") == ["storage"]
-    assert graph.components_referencing_input("title") == ["web"]
+    assert graph.parts_referencing_input("title") == ["web"]

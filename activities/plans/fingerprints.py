@@ -28,7 +28,7 @@ def input_fingerprints(
     return {
         name: hmac.new(key, _text(value).encode(), hashlib.sha256).hexdigest()
         for name, value in inputs.items()
-        if part in graph.components_referencing_input(name)
+        if part in graph.parts_referencing_input(name)
     }
 
 

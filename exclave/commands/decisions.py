@@ -7,7 +7,7 @@ import typer
 from apps.parts import part_shown
 from client.control_plane import Plane
 from client.errors import Refused
-from client.plans import Decision, by_digest, decide, of_component, view_of, waiting_plans, who
+from client.plans import Verdict, by_digest, decide, of_component, view_of, waiting_plans, who
 from client.runs import run_that_changes
 from contracts.deploys import WaitingPlan
 from exclave.arguments import ByOption, ComponentOption, RunArgument
@@ -57,7 +57,7 @@ def approve(
 
         exclave approve acme --component database
     """
-    run(_decide(name, digest, component, Decision(True, by or who()), output))
+    run(_decide(name, digest, component, Verdict(True, by or who()), output))
 
 
 def deny(
@@ -76,7 +76,7 @@ def deny(
 
         exclave deny acme --component database
     """
-    run(_decide(name, digest, component, Decision(False, by or who(), reason), output))
+    run(_decide(name, digest, component, Verdict(False, by or who(), reason), output))
 
 
 async def _plan(name: str, component: str | None, output: Output) -> None:
@@ -106,7 +106,7 @@ async def _views(
 
 
 async def _decide(
-    name: str, digest: str | None, component: str | None, decision: Decision, output: Output
+    name: str, digest: str | None, component: str | None, verdict: Verdict, output: Output
 ) -> None:
     if (digest is None) == (component is None):
         raise typer.BadParameter("name one plan: by its digest, or by --component")
@@ -115,12 +115,12 @@ async def _decide(
     if workflow_id is None:
         raise Refused(f"Nothing waits for an approval: no run changes {name} now.")
     found = _chosen(await waiting_plans(plane, workflow_id), digest, component, workflow_id)
-    await decide(plane, workflow_id, found.digest, decision)
+    await decide(plane, workflow_id, found.digest, verdict)
     if output is Output.JSON:
-        how = "approved" if decision.approved else "denied"
+        how = "approved" if verdict.approved else "denied"
         print_json({"run": workflow_id, "decision": how, **found.model_dump(mode="json")})
         return
-    how = "Approved" if decision.approved else "Denied"
+    how = "Approved" if verdict.approved else "Denied"
     Lines(err=True)(
         f"{how}: {part_shown(found.component)} in {workflow_id} ({found.changes}), {found.digest}"
     )

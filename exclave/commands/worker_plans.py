@@ -11,7 +11,7 @@ from client.errors import Refused
 from exclave.output import Output, OutputOption, print_json
 from exclave.screens.terminal import Lines
 from exclave.worker_machine import CustomersSide, DataOption, EnrolmentOption, at_worker
-from store.customer import Decision, Question, answer_now, decide, waiting
+from store.customer import AnswerKind, Question, answer_now, decide, waiting
 from store.journal import who_am_i
 
 _LEAST_DIGITS = 8
@@ -87,7 +87,7 @@ def deny(
         _decide(side, plan, "denied", reason)
 
 
-def _decide(side: CustomersSide, plan: str | None, decision: Decision, reason: str) -> None:
+def _decide(side: CustomersSide, plan: str | None, decision: AnswerKind, reason: str) -> None:
     side.require_workers_user()
     question = _named(side, plan)
     decide(side.store, question, answer_now(decision, who_am_i(), reason))

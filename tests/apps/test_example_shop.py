@@ -21,9 +21,9 @@ def test_the_example_app_is_without_fault() -> None:
 
 def test_what_each_input_touches() -> None:
     graph = Graph(load(SHOP).config)
-    assert graph.components_referencing_input("region") == [SANDBOX]
-    assert graph.components_referencing_input("cache_mb") == ["cache"]
-    assert graph.components_referencing_input("greeting") == ["api"]
+    assert graph.parts_referencing_input("region") == [SANDBOX]
+    assert graph.parts_referencing_input("cache_mb") == ["cache"]
+    assert graph.parts_referencing_input("greeting") == ["api"]
     assert [name for name in graph.order() if graph.reads_sandbox(name)] == ["network", "api"]
 
 

@@ -5,7 +5,7 @@ import itertools
 import pytest
 from pydantic import TypeAdapter
 
-from apps.config import Action, AppConfig, Component, KubernetesContext, Metadata, Runbook
+from apps.config import AppConfig, Component, KubernetesContext, Metadata
 from apps.graph import CycleError, Graph
 
 REPO = {"repo": ".", "directory": "m"}
@@ -72,24 +72,3 @@ def test_a_cluster_cannot_need_what_is_deployed_to_it() -> None:
     cluster = part("terraform_module", "cluster", "a")
     with pytest.raises(CycleError, match="a → cluster → a"):
         graph(cluster, part("job", "a", kubernetes_context="east"), contexts={"east": "cluster"})
-
-
-def test_what_an_action_needs() -> None:
-    action = Action.model_validate({
-        "name": "look", "dependencies": ["db"], "kubernetes_context": "east", "steps": [
-            {"name": "one", "command": "x", "env_vars": {"A": "{{ .nuon.components.q.status }}"}},
-            {"name": "two", "inline_contents": "{{ .nuon.components.unknown.outputs.x }}"},
-        ],
-    })  # fmt: skip
-    parts = [part("job", "db"), part("job", "queue", var_name="q"), part("job", "cluster")]
-    found = graph(*parts, part("job", "other"), contexts={"east": "cluster"})
-    assert found.needs_of(action) == ["cluster", "db", "queue"]
-
-
-def test_what_a_runbook_needs() -> None:
-    runbook = Runbook.model_validate({
-        "name": "mend", "dependencies": ["db"], "readme": "{{ .nuon.components.ui.outputs.x }}",
-        "steps": [{"name": "one", "type": "action", "command": "{{ .nuon.components.api }}"}],
-    })  # fmt: skip
-    found = graph(*(part("job", name) for name in ("api", "db", "other", "ui")))
-    assert found.needs_of(runbook) == ["api", "db", "ui"]
