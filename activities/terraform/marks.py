@@ -6,7 +6,7 @@ A mark stands beside the value, in the same shape. Secrets of Kubernetes are kno
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from activities.terraform.kubernetes_secrets import of_kubernetes
+from activities.secrets.kubernetes import of_kubernetes
 from activities.terraform.typed_values import plain
 
 
@@ -29,7 +29,7 @@ def of_plan(document: Mapping[str, Any]) -> Iterable[object]:
     # What is in no change: data sources that were read, and outputs that stay.
     for values in (document.get("planned_values"), document.get("prior_state", {}).get("values")):
         yield from _of_values(values or {})
-    yield from of_kubernetes(document)
+    yield from of_kubernetes(document, plain)
 
 
 def by_address(document: Mapping[str, Any]) -> dict[str, list[object]]:

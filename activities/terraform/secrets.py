@@ -8,8 +8,8 @@ that Terraform marks in one place is masked in every other, where it does not kn
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from activities.secrets.kubernetes import of_kubernetes
 from activities.secrets.masking import Mask
-from activities.terraform.kubernetes_secrets import of_kubernetes
 from activities.terraform.marks import marked, part_at
 from activities.terraform.plan_json import TerraformChanges
 from activities.terraform.state_file import State, StateFile, instances
@@ -55,4 +55,4 @@ class KnownSecrets:
                 yield plain(part_at(attributes, path))
             for marks in self._marks.get(address, []):
                 yield from marked(attributes, marks)
-            yield from of_kubernetes(attributes)
+            yield from of_kubernetes(attributes, plain)

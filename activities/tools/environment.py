@@ -4,6 +4,8 @@ No secret is in it, but a proxy's password where the machine has one: that is ma
 """
 
 import os
+from collections.abc import Mapping
+from pathlib import Path
 
 from wire.network.egress import secrets_of_proxies
 from wire.network.trust import VARIABLES
@@ -26,6 +28,16 @@ def defaults() -> dict[str, str]:
 def passed_on() -> dict[str, str]:
     """The part of the worker's environment that tools get."""
     return {name: value for name in _PASSED_ON if (value := os.environ.get(name))}
+
+
+def tool_environment(home: Path, extra: Mapping[str, str]) -> dict[str, str]:
+    """The whole environment of a tool that the app config may add to.
+
+    Args:
+        home: A folder of the run's own.
+        extra: What the app config sets, rendered; it wins over defaults alone.
+    """
+    return {**defaults(), **extra, **passed_on(), "HOME": str(home)}
 
 
 def secrets_passed_on() -> list[str]:

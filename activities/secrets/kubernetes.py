@@ -1,20 +1,25 @@
-"""The contents of Kubernetes Secrets within a plan or a state, whether Terraform marks them or not.
+"""The contents of Kubernetes Secrets within any value, whether a tool marks them or not.
 
-A `kubernetes_secret` is marked by its provider. A Secret that is a manifest (`kubernetes_manifest`,
-a chart's values, the annotation that `kubectl apply` leaves) is any value to Terraform: it is known
-here by its own `kind`, as an object or as the YAML or JSON of one.
+A Secret that is a manifest (in Terraform's `kubernetes_manifest`, in a chart's values, in the
+annotation that `kubectl apply` leaves) is any value to a tool: it is known here by its own `kind`,
+as an object or as the YAML or JSON of one.
 """
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from activities.terraform.typed_values import plain
+Plain = Callable[[object], object]
+"""Takes off a value what a tool has put around it."""
 
 _CONTENTS = ("data", "stringData", "string_data", "binaryData", "binary_data")
 
 
-def of_kubernetes(value: object) -> Iterable[object]:
+def _as_it_is(value: object) -> object:
+    return value
+
+
+def of_kubernetes(value: object, plain: Plain = _as_it_is) -> Iterable[object]:
     """Every value that a Kubernetes Secret holds, anywhere in the given value; as it is, and as
     what it is the base64 of."""
     values = [value]
@@ -24,14 +29,14 @@ def of_kubernetes(value: object) -> Iterable[object]:
             values += one.values()
             if plain(one.get("kind")) == "Secret":
                 for name in _CONTENTS:
-                    yield from _leaves(one.get(name))
+                    yield from _leaves(one.get(name), plain)
         elif isinstance(one, list | tuple):
             values += one
         elif isinstance(one, str) and "Secret" in one and "kind" in one:
             values += _documents(one)
 
 
-def _leaves(value: object) -> Iterable[object]:
+def _leaves(value: object, plain: Plain) -> Iterable[object]:
     values = [value]
     while values:
         one = plain(values.pop())
