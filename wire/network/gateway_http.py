@@ -13,6 +13,7 @@ from typing import Final
 
 from wire.network.egress import Proxy, host_and_port, proxy_for
 from wire.network.gateway_address import GatewayAddress
+from wire.network.proxy_tunnel import ask_for_tunnel
 
 SECONDS: Final = 30.0
 """For each step: connecting, and each wait for the next bytes."""
@@ -59,7 +60,9 @@ def _connected(gateway: GatewayAddress, proxy: Proxy | None) -> http.client.HTTP
     connected = socket.create_connection(dialled, timeout=SECONDS)
     try:
         if proxy is not None:
-            _tunnel(connected, host_and_port(host, port), proxy)
+            status, _ = ask_for_tunnel(connected, host_and_port(host, port), proxy)
+            if status != http.client.OK:
+                raise NoAnswer(f"the proxy {proxy.address} answers {status}")
         if not gateway.secure:
             connection = http.client.HTTPConnection(host, port)
         else:
@@ -71,16 +74,6 @@ def _connected(gateway: GatewayAddress, proxy: Proxy | None) -> http.client.HTTP
         raise
     connection.sock = connected
     return connection
-
-
-def _tunnel(connected: socket.socket, to: str, proxy: Proxy) -> None:
-    asked = {"Host": to, **proxy.headers()}
-    lines = [f"CONNECT {to} HTTP/1.1", *(f"{name}: {value}" for name, value in asked.items())]
-    connected.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
-    with closing(http.client.HTTPResponse(connected, method="CONNECT")) as answer:
-        answer.begin()
-        if answer.status != http.client.OK:
-            raise NoAnswer(f"the proxy {proxy.address} answers {answer.status}")
 
 
 def _reason(error: Exception) -> str:

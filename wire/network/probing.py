@@ -4,7 +4,6 @@ Each step blocks, and is bounded by its socket; `bounded` runs one in a thread t
 at the end, since a name server that does not answer holds a thread for longer than that.
 """
 
-import contextlib
 import errno
 import http.client
 import socket
@@ -19,6 +18,7 @@ from cryptography.x509.oid import NameOID
 
 from wire.network.daemon_thread import aside
 from wire.network.egress import Proxy, host_and_port
+from wire.network.proxy_tunnel import ask_for_tunnel
 
 SECONDS: Final = 10.0
 """For each step."""
@@ -127,27 +127,23 @@ def tunnel(connection: socket.socket, host: Host, proxy: Proxy) -> None:
     Raises:
         Fails: the proxy gives none.
     """
-    asked = {"Host": host.address, **proxy.headers()}
-    lines = [f"CONNECT {host.address} HTTP/1.1", *(f"{name}: {it}" for name, it in asked.items())]
     try:
-        connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
-        with contextlib.closing(http.client.HTTPResponse(connection, method="CONNECT")) as answer:
-            answer.begin()
+        status, reason = ask_for_tunnel(connection, host.address, proxy)
     except (OSError, http.client.HTTPException) as error:
         raise Fails(
             f"{proxy.address} does not answer as an HTTP proxy ({type(error).__name__})",
             "Is HTTPS_PROXY the address of an HTTP proxy, http://host:port?",
         ) from None
-    if answer.status == http.client.OK:
+    if status == http.client.OK:
         return
-    told = f"the proxy {proxy.address} answers {answer.status} {_plain(answer.reason)}"
-    if answer.status == http.client.PROXY_AUTHENTICATION_REQUIRED:
+    told = f"the proxy {proxy.address} answers {status} {_plain(reason)}"
+    if status == http.client.PROXY_AUTHENTICATION_REQUIRED:
         given = "the user and password in HTTPS_PROXY" if proxy.user else "no user"
         raise Fails(
             f"{told}: it was given {given}",
             "Set HTTPS_PROXY=http://USER:PASSWORD@host:port (Basic; characters such as @ as %40).",
         )
-    if answer.status in (http.client.FORBIDDEN, http.client.METHOD_NOT_ALLOWED):
+    if status in (http.client.FORBIDDEN, http.client.METHOD_NOT_ALLOWED):
         raise Fails(told, f"Have the proxy allow CONNECT to {host.address}.")
     raise Fails(
         told, f"Can the proxy itself reach {host.address}? If it need not, name it in NO_PROXY."

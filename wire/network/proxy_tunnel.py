@@ -1,0 +1,27 @@
+"""Asks an HTTP proxy for a tunnel, on a connection that is open."""
+
+import http.client
+import socket
+from contextlib import closing
+
+from wire.network.egress import Proxy
+
+
+def ask_for_tunnel(connection: socket.socket, to: str, proxy: Proxy) -> tuple[int, str]:
+    """The status and reason of the proxy's answer; with 200 the tunnel is open. Blocks.
+
+    Args:
+        connection: To the proxy.
+        to: `host:port` of the other end.
+        proxy: What it is asked with.
+
+    Raises:
+        OSError: the connection broke.
+        HTTPException: what answers speaks no HTTP.
+    """
+    asked = {"Host": to, **proxy.headers()}
+    lines = [f"CONNECT {to} HTTP/1.1", *(f"{name}: {value}" for name, value in asked.items())]
+    connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+    with closing(http.client.HTTPResponse(connection, method="CONNECT")) as answer:
+        answer.begin()
+        return answer.status, answer.reason
