@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from store.errors import Conflict, Malformed
 from store.interface import ABSENT, Store
+from wire.backoff import backoff
 
 Document = dict[str, Any]
 
@@ -60,12 +61,11 @@ def tries() -> Iterator[None]:
     Their length is random and grows, so that writers who met do not meet again, and the many
     become slower until the store keeps up with them.
     """
-    pause = _FIRST_PAUSE_SECONDS
+    pauses = backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
     for left in reversed(range(_TRIES)):
         yield
         if left:
-            time.sleep(random.uniform(0, pause))  # noqa: S311 - nothing is guarded by it
-            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+            time.sleep(random.uniform(0, next(pauses)))  # noqa: S311 - nothing is guarded by it
 
 
 def _encode(document: Document) -> bytes:

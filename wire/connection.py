@@ -16,6 +16,7 @@ from temporalio.envconfig import ClientConfig
 from temporalio.runtime import Runtime
 from temporalio.service import RetryConfig, RPCError, TLSConfig
 
+from wire.backoff import backoff
 from wire.conversion import encrypting
 from wire.encryption.keys import Keys
 from wire.network.egress import Proxy
@@ -131,10 +132,7 @@ async def connect(
 
 def delays() -> Iterator[float]:
     """Seconds between one try and the next, without end."""
-    delay = 1.0
-    while True:
-        yield delay
-        delay = min(delay * 2, 15.0)
+    return backoff(1.0, 15.0)
 
 
 def reason(error: BaseException) -> str:

@@ -10,13 +10,13 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import httpx
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
+from wire.backoff import Patience
 from wire.network.httpx_parts import http_proxy_of
 from wire.network.retry_after import seconds_of
 
@@ -29,13 +29,8 @@ _LONGEST_TOLD_SECONDS = 3600.0
 """Whatever the gateway says."""
 
 
-@dataclass(frozen=True)
-class Patience:
-    """How long a batch is tried."""
-
-    seconds: float = 300.0
-    first_wait_seconds: float = 1.0
-    longest_wait_seconds: float = 60.0
+PATIENCE = Patience(seconds=300.0, first_wait_seconds=1.0, longest_wait_seconds=60.0)
+"""With a batch."""
 
 
 class GatewayExporter(SpanExporter):
@@ -95,7 +90,7 @@ class GatewayExporter(SpanExporter):
     def _insist(self, spans: Sequence[ReadableSpan]) -> bool:
         body = encode_spans(spans).SerializeToString()
         until = time.monotonic() + self._patience.seconds
-        wait = self._patience.first_wait_seconds
+        waits = self._patience.waits()
         # The way is asked for anew: between two batches may lie weeks.
         with httpx.Client(
             auth=self._auth,
@@ -118,11 +113,10 @@ class GatewayExporter(SpanExporter):
                     return False
                 self._tell(f"Traces wait, and are dropped if they are too many: {reason}")
                 # Workers that were refused together do not come again together.
-                pause = max(told_to_wait, wait) * random.uniform(1.0, 1.3)  # noqa: S311
+                pause = max(told_to_wait, next(waits)) * random.uniform(1.0, 1.3)  # noqa: S311
                 self._not_before = time.monotonic() + pause
                 if self._not_before > until:
                     return False
-                wait = min(wait * 2, self._patience.longest_wait_seconds)
         return False
 
     def _may_ask(self) -> bool:

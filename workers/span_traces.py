@@ -25,8 +25,9 @@ from opentelemetry.trace import (
 from opentelemetry.trace import Span as SdkSpan
 
 from activities.spans import Span, Value
+from wire.backoff import Patience
 from wire.network.httpx_parts import Bearer
-from workers.span_exporter import GatewayExporter, Patience
+from workers.span_exporter import PATIENCE, GatewayExporter
 from workers.trace_intake import TraceIntake
 
 QUEUE_SPANS = 1024
@@ -56,7 +57,7 @@ class Traces:
         allowed: Callable[[], bool],
         *,
         every_seconds: float = _EVERY_SECONDS,
-        patience: Patience = Patience(),  # noqa: B008 - frozen
+        patience: Patience = PATIENCE,
     ) -> None:
         """Send nothing yet; arguments as of `workers.tracing.Tracing`."""
         self._exporter = GatewayExporter(

@@ -8,6 +8,7 @@ from typing import Final
 from store.checking import check_store
 from store.errors import StoreUnavailable
 from store.interface import Store
+from wire.backoff import backoff
 
 _FIRST_PAUSE_SECONDS: Final = 1.0
 _LONGEST_PAUSE_SECONDS: Final = 30.0
@@ -20,8 +21,7 @@ async def usable(store: Store) -> None:
     # Not the loop's own threads: those are waited for at the end, and a store that does not answer
     # would keep the worker from leaving.
     threads = ThreadPoolExecutor(1, thread_name_prefix="store-check")
-    pause = _FIRST_PAUSE_SECONDS
-    while True:
+    for pause in backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS):
         try:
             await asyncio.get_running_loop().run_in_executor(threads, check_store, store)
         except StoreUnavailable as error:
@@ -35,4 +35,3 @@ async def usable(store: Store) -> None:
             threads.shutdown(wait=False)
             return
         await asyncio.sleep(pause)
-        pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)

@@ -30,6 +30,7 @@ from store.errors import Conflict
 from store.interface import ABSENT, Store
 from store.journal import Run, who_am_i
 from store.machine import Machine
+from wire.backoff import backoff
 
 PATIENCE_SECONDS: Final = 3600.0
 """A lock that is older, or was waited for so long, is an error that is tried again: a person should
@@ -70,12 +71,12 @@ class StateLocks:
         Raises:
             LockHeld: it is held for longer than anybody should wait without being told.
         """
-        began, pause = time.monotonic(), 1.0
+        began, pauses = time.monotonic(), backoff(1.0, _LONGEST_PAUSE_SECONDS)
         seen: StateLock | None = None
         proof: str | None = None
         while lock := await asyncio.to_thread(self.read):
             if lock != seen:
-                seen, pause = lock, 1.0
+                seen, pauses = lock, backoff(1.0, _LONGEST_PAUSE_SECONDS)
                 proof = await asyncio.to_thread(self.proof_of_origin, lock)
             if proof is not None and not await asyncio.to_thread(self._may_be_held):
                 say(f"breaks the state lock of {lock}: {proof}")
@@ -86,8 +87,7 @@ class StateLocks:
             if max(time.monotonic() - began, time.time() - lock.created) > PATIENCE_SECONDS:
                 raise LockHeld(self._held(lock))
             say(f"waits for the state lock of {lock}")
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+            await asyncio.sleep(next(pauses))
 
     def proof_of_origin(self, lock: StateLock) -> str | None:
         """Why the lock can only be one of ours, in words; None where it may be another's. Blocks.

@@ -14,6 +14,7 @@ from typing import BinaryIO
 from exclave.dev.data import PidFile
 from exclave.dev.programs import Program
 from exclave.dev.server import NotAsDeclared
+from wire.backoff import backoff
 from workers.readiness import READY_LINE, READY_VARIABLE
 
 READY_SECONDS = 60.0
@@ -143,15 +144,15 @@ class Child:
             await asyncio.gather(serving, ending, return_exceptions=True)
 
     async def _keep(self) -> None:
-        delay = FIRST_DELAY_SECONDS
+        delays = backoff(FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS)
         served = time.monotonic()
         how = f"{self.program.title} {await self._ended()}"
         while True:
             if time.monotonic() - served > STEADY_SECONDS:
-                delay = FIRST_DELAY_SECONDS
+                delays = backoff(FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS)
+            delay = next(delays)
             self._say(f"{how}; starting it again in {delay:.0f} s")
             await asyncio.sleep(delay)
-            delay = min(delay * 2, LONGEST_DELAY_SECONDS)
             try:
                 await self.start()
             except FailedToStart as error:

@@ -18,6 +18,7 @@ from temporalio.service import RPCError
 from contracts.access import AccessInput, AccessPage, AccessPageRequest, EnrolledKey, SubjectAccess
 from contracts.names import CONTROL_QUEUE, access_workflow_id
 from gateway.identity import Identity, Standing
+from wire.backoff import backoff
 
 _log = logging.getLogger(__name__)
 
@@ -251,7 +252,4 @@ def _standing(access: SubjectAccess | None, thumbprint: str) -> Standing:
 
 
 def _delays() -> Iterator[float]:
-    delay = 0.2
-    while True:
-        yield delay
-        delay = min(delay * 2, _LONGEST_WAIT_SECONDS)
+    return backoff(0.2, _LONGEST_WAIT_SECONDS)

@@ -17,6 +17,7 @@ import httpx
 from google.protobuf.message import DecodeError
 
 from gateway.telemetry.queue import Batch, TelemetryQueue
+from wire.backoff import Patience
 from wire.network.retry_after import seconds_of
 
 _log = logging.getLogger(__name__)
@@ -26,17 +27,8 @@ _TIMEOUT = httpx.Timeout(10, connect=5)
 _ANSWER_BYTES = 64 * 1024
 _TELL_AGAIN_SECONDS = 30.0
 
-
-@dataclass(frozen=True)
-class Patience:
-    """How long a batch is tried."""
-
-    seconds: float = 300.0
-    """Since it came; what is older is tried once."""
-    first_wait_seconds: float = 0.5
-    longest_wait_seconds: float = 30.0
-    at_once: int = 4
-    """Requests at the same time."""
+PATIENCE = Patience(seconds=300.0, first_wait_seconds=0.5, longest_wait_seconds=30.0)
+"""With a batch, since it came; what is older is tried once."""
 
 
 @dataclass
@@ -56,7 +48,9 @@ class Forwarder:
     headers: dict[str, str] = field(default_factory=dict)
     """What the collector wants, for example an Authorization."""
     trusted: ssl.SSLContext | None = None
-    patience: Patience = field(default_factory=Patience)
+    patience: Patience = PATIENCE
+    at_once: int = 4
+    """Requests at the same time."""
     clock: Callable[[], float] = time.monotonic
     handed: Handed = field(default_factory=Handed)
 
@@ -80,7 +74,7 @@ class Forwarder:
             ) as client,
             asyncio.TaskGroup() as senders,
         ):
-            for _ in range(self.patience.at_once):
+            for _ in range(self.at_once):
                 senders.create_task(self._send_all(client, queue))
 
     async def _send_all(self, client: httpx.AsyncClient, queue: TelemetryQueue) -> None:
@@ -93,8 +87,7 @@ class Forwarder:
 
     async def _insist(self, client: httpx.AsyncClient, batch: Batch) -> None:
         until = batch.at + self.patience.seconds
-        wait = self.patience.first_wait_seconds
-        while True:
+        for wait in self.patience.waits():
             told_to_wait, reason = await self._send(client, batch)
             if not reason:
                 return
@@ -107,7 +100,6 @@ class Forwarder:
                 self._drop(batch, f"{reason}, for {self.patience.seconds:g} s")
                 return
             await asyncio.sleep(pause)
-            wait = min(wait * 2, self.patience.longest_wait_seconds)
 
     async def _send(self, client: httpx.AsyncClient, batch: Batch) -> tuple[float | None, str]:
         """How long the collector wants to be left alone, None for ever; and why, empty if taken."""

@@ -5,6 +5,7 @@ import logging
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
@@ -14,7 +15,7 @@ from gateway.audit import Audit
 from gateway.http.callers import Callers, Rate
 from gateway.identity import Access, Authenticator
 from gateway.setting_paths import File
-from gateway.telemetry.forwarding import Forwarder, Patience
+from gateway.telemetry.forwarding import PATIENCE, Forwarder
 from gateway.telemetry.intake import Intake, IntakeLimits
 from gateway.telemetry.queue import Sink, TelemetryQueue
 from gateway.telemetry.store import TelemetryStore
@@ -75,7 +76,7 @@ class TelemetrySection(BaseModel):
             if self.authorization
             else {},
             ssl.create_default_context(cafile=self.ca) if self.ca else None,
-            Patience(self.patience_seconds),
+            replace(PATIENCE, seconds=self.patience_seconds),
         )
 
     @asynccontextmanager

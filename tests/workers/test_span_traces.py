@@ -2,19 +2,20 @@
 
 import asyncio
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from starlette.responses import Response
 
 from tests.gateway.telemetry.otlp_site import Collector
-from workers.span_exporter import Patience
+from workers.span_exporter import PATIENCE
 from workers.span_traces import QUEUE_SPANS, Traces, trace_of
 from workers.trace_intake import TraceIntake
 from workers.tracing import Tracing
 
 RUN = "0191f3a2-6a5c-7c1e-9d8a-6f1f6b7d0c11"
-QUICK = Patience(first_wait_seconds=0.01, longest_wait_seconds=0.05)
+QUICK = replace(PATIENCE, first_wait_seconds=0.01, longest_wait_seconds=0.05)
 SOON = 0.02
 
 

@@ -16,7 +16,7 @@ from tests.workflows.hand_worker import HandWorker
 from tests.workflows.workflow_plane import controlling, temporal
 from tests.workflows.workflow_site import WORKER, FakeControl, Handle, Site, failure
 from wire.encryption.codec import Encryption
-from wire.encryption.key_patience import PATIENCE_SECONDS, Patience
+from wire.encryption.key_patience import PATIENCE_SECONDS, KeyPatience
 from wire.encryption.key_ring import KeyRing
 from wire.encryption.keys import MasterKeys
 
@@ -49,7 +49,7 @@ async def plane() -> AsyncIterator[Plane]:
     async with temporal() as plain:
         keys = KeyRing(MASTER)
         found = Plane(_with(plain, MASTER), keys, FakeControl())
-        patience = Patience(clock=lambda: found.now)
+        patience = KeyPatience(clock=lambda: found.now)
         config = found.client.config()
         config["data_converter"] = dataclasses.replace(
             config["data_converter"],

@@ -28,7 +28,7 @@ from temporalio.converter import (
 )
 
 from contracts.errors import KeyMissing, PayloadRefused
-from wire.encryption.key_patience import Patience
+from wire.encryption.key_patience import KeyPatience
 from wire.encryption.keys import Keys
 from wire.encryption.server_payloads import is_of_the_server, of_the_server
 from wire.encryption.subjects import comes_from_a_worker, is_without_workflow, places_of, subject_of
@@ -50,7 +50,7 @@ class Encryption(PayloadCodec, WithSerializationContext):
         keys: Keys,
         namespace: str,
         context: SerializationContext | None = None,
-        patience: Patience | None = None,
+        patience: KeyPatience | None = None,
     ) -> None:
         """Encrypt in a namespace.
 
@@ -60,7 +60,7 @@ class Encryption(PayloadCodec, WithSerializationContext):
             context: Where the payloads belong, if it is known.
             patience: How long keys that are missing are waited for.
         """
-        self._patience = patience or Patience()
+        self._patience = patience or KeyPatience()
         self._keys = keys
         self._namespace = namespace
         self._subject = subject_of(context)

@@ -14,7 +14,7 @@ PATIENCE_SECONDS: Final = 15 * 60.0
 _REMEMBERED: Final = 4096
 
 
-class Patience:
+class KeyPatience:
     """Since when this process waits for the keys of payloads."""
 
     def __init__(

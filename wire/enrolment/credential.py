@@ -10,7 +10,7 @@ import logging
 import os
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from weakref import WeakSet
 from temporalio.client import Client
 
 from contracts.access import EarlierAnswer, Subject
+from wire.backoff import backoff
 from wire.enrolment.client import (
     Answer,
     AnswerForged,
@@ -269,7 +270,7 @@ class Credentials:
 
     async def _insist(self) -> Credential:
         """Try until there is a credential: what is refused today may be restored tomorrow."""
-        for delay in _delays():
+        for delay in backoff(1.0, _LONGEST_WAIT_SECONDS):
             wait = delay
             try:
                 answer = await self._try()
@@ -325,10 +326,3 @@ class Credentials:
         if words != self._told:
             self._told = words
             _log.log(level, "%s (%s)", words, state)
-
-
-def _delays() -> Iterator[float]:
-    delay = 1.0
-    while True:
-        yield delay
-        delay = min(delay * 2, _LONGEST_WAIT_SECONDS)

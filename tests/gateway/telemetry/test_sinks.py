@@ -4,13 +4,14 @@ import json
 import logging
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from gateway.telemetry.forwarding import Forwarder, Patience
+from gateway.telemetry.forwarding import PATIENCE, Forwarder
 from gateway.telemetry.queue import Batch, TelemetryQueue
 from gateway.telemetry.settings import TelemetrySection
 from gateway.telemetry.signals import LOGS
@@ -26,7 +27,7 @@ from tests.gateway.telemetry.otlp_site import (
     traces,
 )
 
-QUICK = Patience(seconds=60, first_wait_seconds=0.01, at_once=2)
+QUICK = replace(PATIENCE, seconds=60, first_wait_seconds=0.01)
 
 
 async def test_a_collector_that_refuses_for_a_while_gets_everything() -> None:
@@ -57,7 +58,7 @@ async def test_a_collector_that_refuses_for_a_while_gets_everything() -> None:
 async def test_while_the_collector_is_away_memory_is_bounded_and_the_oldest_goes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    sink = Forwarder("http://127.0.0.1:1", patience=Patience(0.2, 0.01, at_once=1))
+    sink = Forwarder("http://127.0.0.1:1", patience=replace(QUICK, seconds=0.2), at_once=1)
     body = logs("x" * 1000).SerializeToString()
     site = TelemetrySite(sink, queue_bytes=3 * len(body), queue_bytes_each=3 * len(body))
     async with site.serving() as client:
@@ -80,7 +81,7 @@ async def test_what_the_collector_refuses_for_good_is_not_sent_again(
     some.partial_success.error_message = "too old"  # type: ignore[attr-defined]
     collector = Collector(Response("no such tenant", 400), Response(some.SerializeToString()))
     with collector.served() as address:
-        sink = Forwarder(address, patience=Patience(60, 0.01, at_once=1))
+        sink = Forwarder(address, patience=QUICK, at_once=1)
         async with TelemetrySite(sink).serving() as client:
             for _ in range(3):
                 await client.post("/v1/logs", content=logs("a", "b").SerializeToString())
