@@ -1,1 +1,1 @@
-"""The flows: they decide, activities do. Deterministic, short, and replayed in the tests."""
+"""The workflows, a file each: they decide, activities act. Deterministic, and replayed in tests."""

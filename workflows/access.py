@@ -1,4 +1,4 @@
-"""Access: the entity that knows which of an org's workers may pass the gateway."""
+"""Access: the entity that decides which of an org's workers may pass the gateway."""
 
 from temporalio import workflow
 
@@ -44,7 +44,7 @@ class Access:
 
     @workflow.run
     async def run(self, input: AccessInput) -> None:
-        """Serve until somebody ends it; then nobody passes any more."""
+        """Serve until somebody ends this workflow; from then on no worker passes."""
         self._local = not without_local_activities()
         require_id("access", input.org, "")
         carried = input.carried or CarriedAccess()
@@ -52,7 +52,7 @@ class Access:
         self._version = carried.version
         self._subjects = dict(carried.subjects)
         self._used = dict(carried.used)
-        # Some may have been told before the first line of this.
+        # The signal may have come before this has started.
         self._token_keys = _together(carried.token_keys, self._token_keys)
         self._ready = True
         await workflow.wait_condition(
@@ -71,7 +71,7 @@ class Access:
 
     @workflow.update
     async def enrol(self, request: EnrolRequest) -> Enrolled:
-        """Enrol a worker's key; the same proof with the same key is fine a second time."""
+        """Enrol a worker's key; the same proof with the same key may be sent again."""
         await self._started()
         self._refuse_revoked(request.subject, None)
         verify = VerifyEnrolment(
@@ -83,7 +83,7 @@ class Access:
             local=self._local,
             summary=f"enrol {request.subject}",
         )
-        # Whatever was decided while the proof was looked at counts.
+        # The worker may have been revoked while its proof was checked.
         self._refuse_revoked(request.subject, verified.enrolled.thumbprint)
         self._refuse_used(verified)
         self._enrol(request, verified)
@@ -119,7 +119,7 @@ class Access:
         proofs = (request.token, request.cloud, request.earlier)
         if sum(proof is not None for proof in proofs) != 1:
             raise CredentialsRefused(
-                "An enrolment is proven by a token, a cloud, or an earlier answer.",
+                "An enrolment needs exactly one proof: a token, a cloud, or an earlier answer.",
                 {"code": "malformed"},
             )
 
@@ -156,9 +156,9 @@ class Access:
         self._require_key(request)
         if request.key is None:
             if not self._of(request.subject).revoked:
-                self._set(request.subject, revoked=_now(), told=_told(request))
+                self._set(request.subject, revoked=_now(), told=_reason(request))
         else:
-            self._set_key(request.subject, request.key, revoked=_now(), told=_told(request))
+            self._set_key(request.subject, request.key, revoked=_now(), reason=_reason(request))
         return self._changed(request.subject)
 
     @revoke.validator
@@ -173,9 +173,9 @@ class Access:
         self._require_key(request)
         if request.key is None:
             if self._of(request.subject).revoked:
-                self._set(request.subject, revoked="", told=_told(request))
+                self._set(request.subject, revoked="", told=_reason(request))
         else:
-            self._set_key(request.subject, request.key, revoked="", told=_told(request))
+            self._set_key(request.subject, request.key, revoked="", reason=_reason(request))
         return self._changed(request.subject)
 
     @restore.validator
@@ -184,11 +184,11 @@ class Access:
 
     @workflow.update
     async def pause(self, request: Pause) -> AccessChanged:
-        """Hand the worker nothing more; it may end what it has. One that is not enrolled yet begins
-        paused then."""
+        """Give the worker no more work; it may finish what it has. A worker that is not enrolled
+        yet will start paused."""
         await self._started()
         if not self._of(request.subject).paused:
-            self._set(request.subject, paused=_now(), told=_told(request))
+            self._set(request.subject, paused=_now(), told=_reason(request))
         return self._changed(request.subject)
 
     @pause.validator
@@ -197,11 +197,11 @@ class Access:
 
     @workflow.update
     async def resume(self, request: Pause) -> AccessChanged:
-        """Hand the worker its work again."""
+        """Give the worker work again."""
         await self._started()
         self._require_known(request.subject)
         if self._of(request.subject).paused:
-            self._set(request.subject, paused="", told=_told(request))
+            self._set(request.subject, paused="", told=_reason(request))
         return self._changed(request.subject)
 
     @resume.validator
@@ -210,7 +210,7 @@ class Access:
 
     @workflow.update
     async def pin(self, request: PinCloud) -> AccessChanged:
-        """Say which machine may enrol because its cloud vouches for it."""
+        """Set which machine may enrol because its cloud vouches for it."""
         await self._started()
         if self._of(request.subject).cloud != request.cloud:
             self._set(request.subject, cloud=request.cloud)
@@ -218,19 +218,19 @@ class Access:
 
     @pin.validator
     def _validate_pin(self, request: PinCloud) -> None:
-        """The argument's own checks are all that there is to check."""
+        """The argument's own checks are all; a validator has them made before the acceptance."""
 
     @workflow.signal
-    def token_keys(self, told: TokenKeys) -> None:
-        """By what the control side's signatures are known, beside what was told before."""
-        together = _together(self._token_keys, told.keys)
+    def token_keys(self, message: TokenKeys) -> None:
+        """Add keys that the control side signs its tokens with."""
+        together = _together(self._token_keys, message.keys)
         if together != self._token_keys:
             self._token_keys = together
             self._version += 1
 
     @workflow.query
     def access(self, request: AccessPageRequest) -> AccessPage:
-        """How the workers stand, a page at a time."""
+        """Which workers may pass, one page at a time."""
         if not self._ready:
             raise NotThere("The access of this org has not begun yet.")
         names = sorted(name for name in self._subjects if name > request.after)
@@ -244,7 +244,7 @@ class Access:
         )
 
     async def _started(self) -> None:
-        """Messages may come before the first line of `run`: wait until what it carries is there."""
+        """Wait until `run` has restored its state, since messages may arrive before it starts."""
         if not self._ready:
             await workflow.wait_condition(lambda: self._ready)
 
@@ -255,8 +255,8 @@ class Access:
         self._subjects[subject] = self._of(subject).model_copy(update=changes)
         self._version += 1
 
-    def _set_key(self, subject: str, thumbprint: str, *, revoked: str, told: str) -> None:
-        """Revoke or restore a key, unless it is so already."""
+    def _set_key(self, subject: str, thumbprint: str, *, revoked: str, reason: str) -> None:
+        """Revoke or restore a key, unless that was done already."""
         keys = [
             one.model_copy(update={"revoked": revoked})
             if one.thumbprint == thumbprint and bool(one.revoked) != bool(revoked)
@@ -264,14 +264,14 @@ class Access:
             for one in self._of(subject).keys
         ]
         if keys != self._of(subject).keys:
-            self._set(subject, keys=keys, told=told)
+            self._set(subject, keys=keys, told=reason)
 
     def _changed(self, subject: str) -> AccessChanged:
         return AccessChanged(subject=subject, version=self._version, access=self._of(subject))
 
     def _require_known(self, subject: str) -> None:
         if subject not in self._subjects:
-            raise NotThere(f"Nothing is known of {subject}: see exclave access list.")
+            raise NotThere(f"{subject} is not known here; see exclave access list.")
 
     def _require_key(self, request: Revoke) -> None:
         keys = [one.thumbprint for one in self._of(request.subject).keys]
@@ -298,10 +298,10 @@ def _now() -> str:
     return workflow.now().isoformat(timespec="seconds")
 
 
-def _told(request: Revoke | Pause) -> str:
+def _reason(request: Revoke | Pause) -> str:
     return ": ".join(words for words in (request.by, request.reason) if words)
 
 
 def _typed_as(subject: str) -> str:
-    """A subject as a person types it."""
+    """A subject as people type it in commands."""
     return subject.removeprefix("install/")

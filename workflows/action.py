@@ -26,7 +26,7 @@ from workflows.search_attributes import APP, require_id, show, showing_its_end
 
 @workflow.defn(name="Action")
 class Action:
-    """Runs without a turn: an action changes nothing that a deploy decides about."""
+    """Runs without a turn, since an action changes nothing that deploys decide about."""
 
     @workflow.run
     async def run(self, input: ActionInput) -> ActionResult:
@@ -57,8 +57,8 @@ class Action:
         known = workflow.info().typed_search_attributes.get(APP)
         if known not in (None, scope.app) and workflow.patched(BOUNDED):
             raise BadAnswer(
-                f"The install's worker says that {input.action} is of the app {scope.app}, and the "
-                f"install is one of {known}."
+                f"The install's worker says that {input.action} belongs to the app {scope.app}, "
+                f"but the install belongs to {known}."
             )
         show(app=scope.app, release=scope.release)
         steps = await self._steps(input, scope)
@@ -101,8 +101,8 @@ class Action:
             size += len(result.model_dump_json().encode())
             if size > ANSWERS_BYTES and workflow.patched(BOUNDED):
                 raise BadAnswer(
-                    f"The outputs of {input.action} have more than the {ANSWERS_BYTES} bytes that "
-                    "those of all its steps may have together."
+                    f"The outputs of {input.action} exceed {ANSWERS_BYTES} bytes, the limit for "
+                    "all steps of an action together."
                 )
         return results
 

@@ -25,33 +25,33 @@ I = TypeVar("I", bound=BaseModel)  # noqa: E741 - as in the declaration
 O = TypeVar("O", bound=BaseModel)  # noqa: E741
 
 _GIVEN_UP = (
-    "it is encrypted with a key that the control plane does not have, and that did not come. No "
-    "worker of ours does that, unless keys are being replaced: then bring the file of the keys to "
-    "every process of the control side, and begin the run anew"
+    "it is encrypted with a key that the control plane does not have and did not get in time. None "
+    "of our workers does that, unless keys are being replaced: then bring the file of keys to "
+    "every process of the control side, and start the run again"
 )
 _AGAIN = timedelta(minutes=1)
-"""After an error that Temporal itself does not try again."""
+"""How long to wait after an error that Temporal itself does not retry."""
 _OF_ITS_INPUT = frozenset(one.__name__ for one in (BadInput, BadConfig, NotThere, NotUnderstood))
 
 
 BOUNDED = "answers-are-bounded"
-"""The patch since which a workflow refuses what no worker of ours answers."""
+"""The patch since which a workflow refuses answers that none of our workers gives."""
 
 _LONGEST_SUMMARY = 400
-"""In bytes, as Temporal's server takes it; one that is longer has the workflow's task fail."""
+"""In bytes, the limit of Temporal's server; a longer summary makes the workflow's task fail."""
 
 
 def end_if_cancelled() -> None:
-    """Asked before a run begins something, or waits for somebody: a cancel may have been lost.
+    """Called before a run starts something or waits for somebody: a cancel may have been lost.
 
-    What ends well just as the cancel comes gives its result, and the cancel is told no more (SDK
-    1.35: activities, children and signals that are waited for alike). The run would go on, and wait
-    for an approval that nobody means to give. Only the reason stays.
+    If an awaited activity, child or signal succeeds just as the cancel arrives, the SDK (1.35)
+    returns its result and never reports the cancel: the run would go on, and wait for an approval
+    that nobody means to give. Only the cancellation reason remains.
 
     Raises:
         asyncio.CancelledError: the run was cancelled.
     """
-    # Asked in this order: a run that nobody cancels has no marker of the patch.
+    # In this order, a run that nobody cancels gets no marker of the patch.
     if workflow.cancellation_reason() is not None and workflow.patched("a-cancel-is-kept"):
         raise asyncio.CancelledError
 
@@ -64,21 +64,21 @@ async def call(
     summary: str = "",
     although_cancelled: bool = False,
 ) -> O:
-    """Run an activity on the queue of whoever implements it.
+    """Run an activity on the queue of the worker that implements it.
 
-    On cancellation it waits until the activity has stopped: the workflow must not say that it ended
-    while a tool still works.
+    On cancellation it waits until the activity has stopped: the workflow must not end while a tool
+    is still working.
 
     Args:
         activity: The activity.
         input: Its input.
-        queue: The queue of whoever implements it.
+        queue: The queue of the worker that implements it.
         summary: What the Temporal UI shows.
-        although_cancelled: Begin it in a run that was cancelled, too.
+        although_cancelled: Start it even in a run that was cancelled.
 
     Raises:
         ActivityError: with the typed error as its cause.
-        BadAnswer: a customer's worker answered what no worker of ours answers.
+        BadAnswer: a customer's worker gave an answer that none of our workers gives.
         asyncio.CancelledError: the run was cancelled before.
     """
     if not although_cancelled:
@@ -101,39 +101,40 @@ async def call(
 
 
 def _numbered() -> int:
-    """A call's number in its run, in the order in which they begin."""
+    """The number of a call in its run, counted in the order in which calls begin."""
     run = workflow.instance()
     run.calls_begun = number = getattr(run, "calls_begun", 0) + 1
     return number
 
 
 def _as_decided(answer: O | Unfit, number: int) -> O | Unfit:
-    """An answer as the history has it: whether its key is here may be otherwise in a replay.
+    """An answer as the history has it, since in a replay its key may be missing, or have come.
 
-    A marker says of which answer the key was given up. With it the answer stays unread for good,
-    though its key is here now; without it, it was read, and waits for the key again.
+    A marker records that the run stopped waiting for the key of this answer. With the marker, the
+    answer stays unread even if its key is here now; without it, the answer was read, so a replay
+    waits for the key again.
     """
     given_up = isinstance(answer, Unfit) and answer.given_up
-    # Asked in this order: a run that could read its answers has no marker.
+    # In this order, a run that could read its answers gets no marker.
     if not given_up and not workflow.unsafe.is_replaying():
         return answer
     if workflow.patched(f"no-key-for-{number}"):
         return Unfit(_GIVEN_UP)
     if given_up:
-        raise RuntimeError(f"The key of an answer that was read before is not here: {answer}")
+        raise RuntimeError(f"The key of an answer that was read before is missing now: {answer}")
     return answer
 
 
 def _fit(activity: Activity[I, O], answer: O | Unfit, *, theirs: bool) -> O:
-    """An answer that may be taken.
+    """The answer, if it is acceptable.
 
     Raises:
-        BadAnswer: it may not.
+        BadAnswer: it is not.
     """
     if isinstance(answer, Unfit):
         raise BadAnswer(f"The install's worker answered {activity.name}, and {answer.why}.")
     why = problem_of(answer) if theirs else ""
-    # Asked in this order: a run whose worker is one of ours has no marker of the patch.
+    # In this order, a run whose worker is one of ours gets no marker of the patch.
     if why and workflow.patched(BOUNDED):
         raise BadAnswer(f"The install's worker answered {activity.name}, and {why}.")
     return answer
@@ -147,11 +148,11 @@ async def call_operation(
     stopping: Callable[[], None],
     summary: str = "",
 ) -> O:
-    """Run an activity that works with a tool; a run that is cancelled ends after the tool.
+    """Run an activity that works with a tool; a cancelled run ends only after the tool.
 
-    A cancelled activity says nothing of its tool: where the worker died, or the next attempt had
-    not begun, the tool goes on without it. So the worker is asked to stop it, however long it is
-    away, and only its answer lets the run end.
+    That an activity is cancelled does not mean that its tool has stopped: if the worker died, or
+    the next attempt had not started, the tool works on. So the worker is asked to stop the tool,
+    however long the worker is away, and only its answer lets the run end.
 
     Args:
         activity: The activity.
@@ -162,10 +163,10 @@ async def call_operation(
 
     Raises:
         ActivityError: with the typed error as its cause.
-        asyncio.CancelledError: the run was cancelled, and no tool is left.
+        asyncio.CancelledError: the run was cancelled, and its tool has stopped.
     """
     if workflow.cancellation_reason() is not None:
-        # As `end_if_cancelled`, and in runs from before it.
+        # As `end_if_cancelled` does, but also in runs that are older than its patch.
         raise asyncio.CancelledError
     try:
         return await call(activity, input, queue=install_queue(stop.install), summary=summary)
@@ -178,7 +179,7 @@ async def call_operation(
 
 
 async def _stop(stop: StopInput) -> None:
-    """Ask until it is done; a cancel that is still on its way does not end the wait."""
+    """Wait until the tool has stopped, even if another cancel arrives meanwhile."""
     queue, summary = install_queue(stop.install), f"stop the tool of {stop.subject}"
     asked = asyncio.create_task(
         call(operations.STOP, stop, queue=queue, summary=summary, although_cancelled=True)
@@ -188,12 +189,12 @@ async def _stop(stop: StopInput) -> None:
             await workflow.wait([asked])
     refused = asked.exception()
     if refused is not None:
-        # A worker of a version before this one: the run can only believe the cancelled activity.
+        # An older worker cannot be asked: all that the run has is the cancelled activity.
         workflow.logger.warning("%s was not stopped: %s", stop.key, in_words(refused))
 
 
 def without_local_activities() -> bool:
-    """Whether this run may use `call_control` as it is today; asked where the run begins."""
+    """Whether this run makes no local activities, as older runs do; asked when the run begins."""
     return workflow.patched("no-local-activities")
 
 
@@ -205,22 +206,22 @@ async def call_control(
     retry: RetryPolicy | None = None,
     summary: str = "",
 ) -> O:
-    """Run a short activity of the control worker, which has no side effects.
+    """Run a short activity of the control worker, one without side effects.
 
-    Never as a local activity: where an update arrives while one ends, the SDK (1.35) notes its
-    result in one workflow task and hands it over in the next, but in a replay in the first. The
-    history then replays no more, and the workflow is stuck as soon as it is not in memory. Some one
-    in twenty runs of Access had such a task, with several clients on a busy machine.
+    Never as a local activity: if an update arrives while one ends, the SDK (1.35) records its
+    result in one workflow task and delivers it in the next, but a replay delivers it in the first.
+    Such a history no longer replays, and the workflow is stuck once it is evicted from memory. With
+    several clients on a busy machine this happened to about one in twenty runs of Access.
 
     Args:
         activity: The activity.
         input: Its input.
-        local: Do so all the same, as the histories have it that began so.
-        retry: Instead of its own policy.
+        local: Use a local activity all the same, as older histories do.
+        retry: Overrides the activity's own retry policy.
         summary: What the Temporal UI shows.
 
     Raises:
-        FailureError: what it ended with, as it is, not in an ActivityError.
+        FailureError: the activity's own error, not wrapped in an ActivityError.
     """
     if local:
         return await _call_local(activity, input, retry=retry, summary=summary)
@@ -245,7 +246,7 @@ async def call_control(
 async def _call_local(
     activity: Activity[I, O], input: I, *, retry: RetryPolicy | None, summary: str
 ) -> O:
-    """As histories from before have it."""
+    """As older histories have it."""
     result: O = await workflow.execute_local_activity(
         activity.name,
         input,
@@ -259,14 +260,14 @@ async def _call_local(
 
 
 async def until_it_is_done(begin: Callable[[], Awaitable[R]]) -> R:
-    """Have an entity's activity done, again and again if it must be: nobody's error ends an entity.
+    """Run an entity's activity until it succeeds: only an error in its own input ends an entity.
 
     Args:
-        begin: Begins it anew.
+        begin: Starts the activity; called for each attempt.
 
     Raises:
-        ExclaveError: what the entity was started with is wrong, so that it is of no use.
-        asyncio.CancelledError: it was cancelled.
+        ExclaveError: the input that the entity was started with is wrong.
+        asyncio.CancelledError: the entity was cancelled.
     """
     while True:
         try:
@@ -274,12 +275,12 @@ async def until_it_is_done(begin: Callable[[], Awaitable[R]]) -> R:
                 return await begin()
         except FailureError as error:
             is_of_its_input = isinstance(error, ApplicationError) and error.type in _OF_ITS_INPUT
-            # Asked last: an entity that nothing goes wrong in has no marker of the patch.
+            # The patch comes last, so that an entity without errors gets no marker of it.
             if (
                 is_of_its_input
                 or workflow.cancellation_reason() is not None
                 or not workflow.patched("entities-go-on")
             ):
                 raise
-            workflow.logger.error("Tried again in %s: %s", _AGAIN, in_words(error))
+            workflow.logger.error("Trying again in %s: %s", _AGAIN, in_words(error))
         await asyncio.sleep(_AGAIN.total_seconds())

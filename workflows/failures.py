@@ -1,4 +1,4 @@
-"""What a failure of an activity or child says, in how many words, and how it ends a workflow."""
+"""Failures of activities and children: put into words, cut to length, and raised by a workflow."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,20 +8,20 @@ from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflow
 from contracts.errors import BadAnswer, by_type
 
 LONGEST_FAILURE = 16_000
-"""In characters, of what a run fails with: it lies in histories, and Install keeps the newest."""
+"""In characters, of a run's failure: it is kept in histories, and Install keeps the newest one."""
 _LARGEST_FAILURE_BYTES = 256 * 1024
 _LONGEST_TYPE = 100
 
 
 @contextmanager
 def failing_as_its_activity() -> Iterator[None]:
-    """End the workflow with the activity's own typed error, instead of "Activity task failed"."""
+    """Fail the workflow with the activity's own typed error, instead of "Activity task failed"."""
     try:
         yield
     except ActivityError as error:
         typed = typed_cause(error)
         if error.failure is not None and error.failure.ByteSize() > _LARGEST_FAILURE_BYTES:
-            # With all that belongs to it, it may be more than a run can end with.
+            # With its causes and details it may be more than a run can end with.
             raise BadAnswer(cut(in_words(error), LONGEST_FAILURE)) from None
         if typed is None or typed.type is None:
             raise
@@ -29,13 +29,13 @@ def failing_as_its_activity() -> Iterator[None]:
 
 
 def typed_cause(error: BaseException) -> ApplicationError | None:
-    """The typed error that an activity or child ended with; None where it ended otherwise."""
+    """The typed error that an activity or child failed with; None if it ended in another way."""
     cause = error.cause if isinstance(error, ActivityError | ChildWorkflowError) else error
     return cause if isinstance(cause, ApplicationError) else None
 
 
 def in_words(error: BaseException) -> str:
-    """An error as a person reads it: its type and its message."""
+    """An error as people read it: its type and its message."""
     typed = typed_cause(error)
     if typed is not None:
         return f"{cut(typed.type or '', _LONGEST_TYPE)}: {cut(typed.message, LONGEST_FAILURE)}"
@@ -44,7 +44,7 @@ def in_words(error: BaseException) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """A text of at most so many characters: its beginning, and its end, which tells the most."""
+    """A text cut to a length: keeps a bit of the beginning and most of the end, which says most."""
     if len(text) <= longest:
         return text
     begin = longest // 4
@@ -52,5 +52,5 @@ def cut(text: str, longest: int) -> str:
 
 
 def cut_bytes(text: str, longest: int) -> str:
-    """The beginning of a text, of at most so many bytes."""
+    """The beginning of a text, at most that many bytes of it."""
     return text.encode()[:longest].decode(errors="ignore")

@@ -42,7 +42,7 @@ from workflows.calls import (
 from workflows.installs import starting
 from workflows.installs.details import install_details
 from workflows.installs.inputs import InstallInputs, merged, refuse_size, refuse_values
-from workflows.installs.pullable_releases import ToldReleases
+from workflows.installs.pullable_releases import PullableReleases
 from workflows.installs.standing import Standing
 from workflows.installs.starting import NewRun, RunStarter
 from workflows.installs.turn_queue import TurnQueue
@@ -60,9 +60,9 @@ class Install:
         self._starter: RunStarter | None = None
         self._inputs = InstallInputs(CarriedInstall())
         self._standing = Standing(CarriedInstall())
-        self._releases = ToldReleases(CarriedInstall())
+        self._releases = PullableReleases(CarriedInstall())
         self._shown = ("", "")
-        """Status and release, as the search attributes have them."""
+        """The status and release that the search attributes show."""
         self._stack: Stack | None = None
         self._worker: ConnectedWorker | None = None
         self._ready = False
@@ -70,7 +70,7 @@ class Install:
 
     @workflow.run
     async def run(self, input: InstallInput) -> None:
-        """Serve the install until somebody ends it."""
+        """Serve the install until somebody ends this workflow."""
         self._local = not without_local_activities()
         require_id("install", input.install, "")
         carried = input.carried or CarriedInstall()
@@ -92,7 +92,7 @@ class Install:
         self._input = input
         self._inputs = InstallInputs(carried)
         self._standing = Standing(carried)
-        self._releases = ToldReleases(carried)
+        self._releases = PullableReleases(carried)
         self._stack = carried.stack
         self._worker = carried.worker
         self._turns = TurnQueue(input.app, carried)
@@ -102,7 +102,7 @@ class Install:
         return self._turns
 
     async def _begin(self, input: InstallInput, turns: TurnQueue) -> None:
-        """Take over what a former Install of the same name left, and learn the inputs."""
+        """Take over the runs of an earlier Install of the same name, and read the inputs."""
         left = await until_it_is_done(
             lambda: call(
                 installs.OPEN_RUNS,
@@ -113,7 +113,7 @@ class Install:
         )
         turns.adopt(left.runs)
         for run in left.runs:
-            self._releases.tell(run.release)
+            self._releases.request(run.release)
         if input.release is not None:
             await self._inputs.read_first(input.app, input.release, local=self._local)
         if workflow.patched("stack"):
@@ -152,17 +152,17 @@ class Install:
 
     @property
     def _has_news(self) -> bool:
-        """Whether a run has changed what the search attributes say of the install."""
+        """Whether a run has changed what the search attributes should show."""
         return self._shown != (self._standing.status, self._standing.release or "")
 
     def _show_standing(self) -> None:
         self._shown = (self._standing.status, self._standing.release or "")
-        # A worker that has not connected yet is what the install waits for.
+        # Until its worker connects, the install shows that it waits for it.
         if self._worker is not None and workflow.patched("install-shows-its-runs"):
             show(status=self._shown[0], release=self._shown[1])
 
     def _may_continue(self) -> bool:
-        """Only with no handler open: an update in flight would be lost."""
+        """Only while no handler is open, since an update in flight would be lost."""
         return workflow.info().is_continue_as_new_suggested() and workflow.all_handlers_finished()
 
     def _carry(self, turns: TurnQueue) -> CarriedInstall:
@@ -199,7 +199,7 @@ class Install:
                 summary="waits for the install worker to connect",
             )
         except (ActivityError, BadAnswer) as error:
-            # A run meets the worker, too, and says what it thinks of its answers.
+            # The next run reaches the worker, too, and fails if its answers are wrong.
             workflow.logger.error("The install worker cannot describe itself: %s", error)
             return
         self._saw(described)
@@ -216,7 +216,7 @@ class Install:
 
     async def _start(self, new: NewRun) -> RunStarted:
         starter = await self._started()
-        self._releases.tell(new.release)
+        self._releases.request(new.release)
         run = await starter.start(new, self._grant)
         self._inputs.brought(new.release)
         self._show_details()
@@ -233,7 +233,7 @@ class Install:
 
     @deploy.validator
     def _validate_deploy(self, request: DeployRequest) -> None:
-        """The argument's own checks are all that can be said without asking anybody."""
+        """The argument's own checks are all; a validator has them made before the acceptance."""
 
     @workflow.update
     async def provision(self, request: ProvisionRequest) -> RunStarted:
@@ -242,7 +242,7 @@ class Install:
 
     @provision.validator
     def _validate_provision(self, request: ProvisionRequest) -> None:
-        """The argument's own checks are all that can be said without asking anybody."""
+        """The argument's own checks are all; a validator has them made before the acceptance."""
 
     @workflow.update
     async def deprovision(self, request: DeprovisionRequest) -> RunStarted:
@@ -251,11 +251,11 @@ class Install:
 
     @deprovision.validator
     def _validate_deprovision(self, request: DeprovisionRequest) -> None:
-        """The argument's own checks are all that can be said without asking anybody."""
+        """The argument's own checks are all; a validator has them made before the acceptance."""
 
     @workflow.update
     async def rollback(self, request: RollbackRequest) -> RunStarted:
-        """Start a deploy of a release before, with its inputs if asked; return the run at once."""
+        """Start a deploy of an earlier release, on request with its inputs of that time."""
         release = request.release or self._standing.release_before()
         if request.inputs:
             self._inputs.current = self._inputs_under(release)
@@ -268,8 +268,8 @@ class Install:
     def _validate_rollback(self, request: RollbackRequest) -> None:
         if not self._ready:
             raise BadInput(
-                "The install is still starting, and learns what it has run; send this again in a "
-                "moment."
+                "The install is still starting, and does not know yet what it has run. Try again "
+                "in a moment."
             )
         release = request.release or self._standing.release_before()
         if request.inputs:
@@ -277,14 +277,14 @@ class Install:
 
     @workflow.update
     async def act(self, request: ActRequest) -> RunStarted:
-        """Start an action, and return its run at once; actions take no turn."""
+        """Start an action, and return its run at once; actions need no turn."""
         starter = await self._started()
-        self._releases.tell(request.release)
+        self._releases.request(request.release)
         return await starter.act(request.action, request.release)
 
     @act.validator
     def _validate_act(self, request: ActRequest) -> None:
-        """The argument's own checks are all that can be said without asking anybody."""
+        """The argument's own checks are all; a validator has them made before the acceptance."""
 
     @workflow.update
     async def set_inputs(self, change: SetInputs) -> Inputs:
@@ -297,14 +297,14 @@ class Install:
     def _validate_set_inputs(self, change: SetInputs) -> None:
         if not self._ready:
             raise BadInput(
-                "The install is still starting, and reads which inputs its release has; send this "
-                "again in a moment."
+                "The install is still starting, and does not know yet which inputs its release "
+                "has. Try again in a moment."
             )
         refuse_values(change.values, self._inputs.declared)
         refuse_size(merged(self._inputs.current, change.values, workflow.now()))
 
     async def _started(self) -> RunStarter:
-        """Updates may come before the first line of `run`: wait until it has adopted open runs."""
+        """Wait until open runs are adopted, since updates may arrive before `run` has started."""
         await workflow.wait_condition(lambda: self._ready)
         if self._starter is None:
             raise AssertionError("ready means that it is there")
@@ -324,7 +324,7 @@ class Install:
         if self._turns is None:
             self._early.append(message)
         elif isinstance(message, TurnRequest):
-            self._releases.tell(message.release)
+            self._releases.request(message.release)
             self._turns.request(message)
         else:
             self._turns.end(message)
@@ -336,7 +336,7 @@ class Install:
 
     @workflow.query
     def status(self) -> InstallStatus:
-        """Who holds the turn, who waits, what runs where."""
+        """Which run holds the turn, which runs wait, and what is deployed."""
         if self._input is None or self._turns is None:
             raise ApplicationError("The install has not begun yet.", type="NotThere")
         return InstallStatus(
@@ -357,7 +357,7 @@ class Install:
 
     @workflow.query
     def releases(self) -> InstallReleases:
-        """What the install's worker may pull."""
+        """The releases that the install's worker may pull."""
         if self._input is None:
             raise ApplicationError("The install has not begun yet.", type="NotThere")
         return InstallReleases(
@@ -366,7 +366,7 @@ class Install:
 
     @workflow.query
     def stack(self) -> Stack:
-        """What the customer applies, so that the install's worker runs in their account."""
+        """What the customer applies to have the install's worker run in their account."""
         if self._stack is None:
             raise ApplicationError("The stack is not rendered yet.", type="NotThere")
         return self._stack

@@ -1,4 +1,4 @@
-"""Whose run a workflow is, and how the UI finds it: its id, and its search attributes."""
+"""The id that ties a workflow to its owner, and the search attributes that the UI finds it by."""
 
 import asyncio
 from collections.abc import Iterator
@@ -40,22 +40,22 @@ _KEYS = {
 
 
 def require_id(kind: str, owner: str, rest: str = "…") -> None:
-    """Refuse a run whose id does not name its owner: keys and turns are chosen by the id.
+    """Refuse a run whose id does not name its owner, since keys and turns are chosen by the id.
 
     Raises:
-        BadInput: with the id that would be right.
+        BadInput: with an id that would be right.
     """
     workflow_id = workflow.info().workflow_id
     if owner_of(workflow_id) != (kind, owner):
         wanted = "/".join(part for part in (kind, owner, rest) if part)
         raise BadInput(
-            f"The workflow id {workflow_id!r} does not belong to its input; name it {wanted!r}."
+            f"The workflow id {workflow_id!r} does not match its input; name it {wanted!r}."
         )
-    # Asked in this order: a run with a right id has no marker of the patch.
+    # In this order, a run with a right id gets no marker of the patch.
     if not is_id(workflow_id) and workflow.patched("an-id-can-be-shown"):
         raise BadInput(
-            f"The workflow id {workflow_id!a} cannot be shown as it is; name it with ASCII "
-            "letters, digits and `._:@+=~/-`, at most 255 in all."
+            f"The workflow id {workflow_id!a} has characters that cannot be shown; use ASCII "
+            "letters, digits and `._:@+=~/-`, at most 255 characters in all."
         )
 
 
@@ -72,13 +72,13 @@ def show(**values: str | None) -> None:
 
 
 def shown_from_the_start(**values: str) -> TypedSearchAttributes:
-    """The search attributes to start a run with: it can be found before its first task is done."""
+    """Search attributes to start a run with, so that it can be found before its first task ends."""
     pairs = [SearchAttributePair(_KEYS[name], value) for name, value in values.items()]
     return TypedSearchAttributes(pairs)
 
 
 def show_at_first(**values: str) -> None:
-    """As `show`, but nothing is written of a run that was started with all of these."""
+    """As `show`, but writes nothing if the run was started with all of these values."""
     started_with = workflow.info().typed_search_attributes
     if any(started_with.get(_KEYS[name]) != value for name, value in values.items()):
         show(**values)
@@ -86,7 +86,7 @@ def show_at_first(**values: str) -> None:
 
 @contextmanager
 def showing_its_end() -> Iterator[None]:
-    """Let the status say that the run failed or was cancelled, if it does."""
+    """Set the status to failed or cancelled if the run ends so."""
     try:
         yield
     except (Exception, asyncio.CancelledError) as error:

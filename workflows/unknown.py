@@ -1,4 +1,4 @@
-"""What a workflow type that does not exist runs as: it fails at once and says which there are."""
+"""Runs in place of a workflow type that does not exist: fails at once, and names those that do."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ from contracts.errors import BadInput
 
 @workflow.defn(dynamic=True)
 class Unknown:
-    """Without it, a misspelt type would wait for ever for a worker that knows it."""
+    """Without it, a run of a misspelt type would wait forever for a worker that knows the type."""
 
     @workflow.run
     async def run(self, args: Sequence[RawValue]) -> None:
-        """Fail with what is known."""
+        """Fail, naming the known types."""
         raise BadInput(
             f"There is no workflow type {workflow.info().workflow_type!r}. "
             "There are: Build, Install, Deploy, Action."

@@ -24,7 +24,7 @@ from tests.workflows.workflow_site import (
     plan_of,
     until,
 )
-from workflows.installs.pullable_releases import ToldReleases
+from workflows.installs.pullable_releases import PullableReleases
 from workflows.installs.standing import Standing
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -161,7 +161,7 @@ def _final(error: ApplicationError) -> ApplicationError:
         ({"steps": ["x" * 129]}, "a step's name is longer"),
         ({"timeout_seconds": 1e300}, "outside of what an action may have"),
         ({"timeout_seconds": -1.0}, "outside of what an action may have"),
-        ({"app": "other"}, "is of the app other, and the install is one of"),
+        ({"app": "other"}, "belongs to the app other, but the install belongs to"),
     ],
 )
 async def test_steps_that_there_are_not(site: Site, changes: dict[str, Any], why: str) -> None:
@@ -223,7 +223,7 @@ async def test_only_what_the_release_names_is_told_of_schedules(site: Site) -> N
 
 
 async def test_what_install_carries_does_not_grow_with_invented_parts() -> None:
-    standing, releases = Standing(CarriedInstall()), ToldReleases(CarriedInstall())
+    standing, releases = Standing(CarriedInstall()), PullableReleases(CarriedInstall())
     for run in range(20):
         end = TurnEnd(
             workflow_id=f"deploy/acme/{run}",

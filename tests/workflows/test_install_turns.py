@@ -156,7 +156,7 @@ async def test_a_grant_is_taken_from_the_install_alone(site: Site) -> None:
     run = await site.deploy_directly("forged", grant=forged | {"app": site.app})
     error = await failure(run)
     assert error.type == "BadInput"
-    assert "`grant` is set by the Install workflow alone" in error.message
+    assert "Only the Install workflow may set `grant`" in error.message
     assert not site.worker.begun or site.worker.begun == ["describe"]
 
 

@@ -1,4 +1,4 @@
-"""Which releases an install's worker may pull: told by commands and runs, kept while in use."""
+"""Which releases an install's worker may pull: named by commands and runs, kept while in use."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ from tests.workflows.workflow_site import (
     outcomes,
     until,
 )
-from workflows.installs.pullable_releases import TOLD_RELEASES_KEPT, ToldReleases
+from workflows.installs.pullable_releases import REQUESTED_RELEASES_KEPT, PullableReleases
 
 AT = "2026-11-28T06:00:00+00:00"
 
@@ -38,44 +38,46 @@ def ended(release: str | None, **outcomes: str) -> TurnEnd:
     )
 
 
-def carried(told: ToldReleases) -> ToldReleases:
-    state = CarriedInstall(told=told.newest, made=told.made)
-    return ToldReleases(CarriedInstall.model_validate_json(state.model_dump_json()))
+def carried(releases: PullableReleases) -> PullableReleases:
+    state = CarriedInstall(told=releases.newest, made=releases.made)
+    return PullableReleases(CarriedInstall.model_validate_json(state.model_dump_json()))
 
 
 @given(st.lists(st.integers(0, 80)))
 def test_the_newest_are_kept_across_continue_as_new(numbers: list[int]) -> None:
-    told = ToldReleases(CarriedInstall())
+    releases = PullableReleases(CarriedInstall())
     for number in numbers:
-        told.tell(digest(str(number)))
+        releases.request(digest(str(number)))
     newest = list(dict.fromkeys(digest(str(number)) for number in reversed(numbers)))
-    assert told.newest == newest[:TOLD_RELEASES_KEPT]
-    assert carried(told).all == told.all == told.newest
+    assert releases.newest == newest[:REQUESTED_RELEASES_KEPT]
+    assert carried(releases).all == releases.all == releases.newest
 
 
 def test_what_made_a_part_stays_however_old_until_the_part_is_torn_down() -> None:
-    told = ToldReleases(CarriedInstall())
+    releases = PullableReleases(CarriedInstall())
     old, failing = digest("old"), digest("failing")
     for release, outcome in ((old, "applied"), (failing, "failed")):
-        told.tell(release)
-        told.learn(ended(release, net=outcome))
-    for number in range(2 * TOLD_RELEASES_KEPT):
-        told.tell(digest(str(number)))
-        told.learn(ended(digest(str(number)), net="skipped", api="not attempted"))
-    told = carried(told)
-    assert told.all[TOLD_RELEASES_KEPT:] == [old, failing]
-    told.learn(ended(None, net="torn down"))
-    assert old not in told.all
+        releases.request(release)
+        releases.learn(ended(release, net=outcome))
+    for number in range(2 * REQUESTED_RELEASES_KEPT):
+        releases.request(digest(str(number)))
+        releases.learn(ended(digest(str(number)), net="skipped", api="not attempted"))
+    releases = carried(releases)
+    assert releases.all[REQUESTED_RELEASES_KEPT:] == [old, failing]
+    releases.learn(ended(None, net="torn down"))
+    assert old not in releases.all
 
 
 def test_an_install_that_did_not_keep_it_yet_knows_what_it_runs() -> None:
     part = PartNow(
         component="net", outcome="applied", release=OTHER_RELEASE, workflow_id="deploy/a/1", at=AT
     )
-    told = ToldReleases(CarriedInstall(release=RELEASE, parts=[part]))
-    assert told.all == [RELEASE, OTHER_RELEASE]
-    assert told.made == [MadeBy(component="net", releases=[OTHER_RELEASE])]
-    assert ToldReleases(CarriedInstall(release=RELEASE, parts=[part], told=[], made=[])).all == []
+    releases = PullableReleases(CarriedInstall(release=RELEASE, parts=[part]))
+    assert releases.all == [RELEASE, OTHER_RELEASE]
+    assert releases.made == [MadeBy(component="net", releases=[OTHER_RELEASE])]
+    assert (
+        PullableReleases(CarriedInstall(release=RELEASE, parts=[part], told=[], made=[])).all == []
+    )
 
 
 async def releases(site: Site) -> list[str]:
@@ -98,10 +100,10 @@ async def test_every_way_to_start_a_run_tells_its_release(site: Site) -> None:
     )
     await site.waits_for_turn(run)
 
-    async def told() -> bool:
+    async def may_pull() -> bool:
         return (await releases(site))[0] == direct
 
-    await until(told)
+    await until(may_pull)
     await _done(deploy, run)
 
 
@@ -112,10 +114,10 @@ async def test_an_install_that_is_started_again_knows_what_open_runs_bring(site:
     await entity.terminate()
     await site.begin()
 
-    async def told() -> bool:
+    async def may_pull() -> bool:
         return await releases(site) == [OTHER_RELEASE]
 
-    await until(told)
+    await until(may_pull)
     await _done(deploy)
 
 

@@ -126,7 +126,7 @@ async def test_an_id_that_could_not_be_shown_is_refused(client: Client, rest: st
     )
     error = await failure(run)
     assert error.type == "BadInput"
-    assert "cannot be shown as it is" in error.message
+    assert "has characters that cannot be shown" in error.message
     assert rest not in error.message or rest.isascii()
 
 

@@ -28,15 +28,15 @@ class InstallInputs:
         self.declared_by = carried.declared_by
         """The release whose inputs are declared."""
         self.unread: Digest | None = None
-        """A release whose inputs are still to be read."""
+        """A release whose declared inputs are still to be read."""
 
     def brought(self, release: Digest | None) -> None:
-        """A run was started that brings this release."""
+        """Note that a run was started which brings this release."""
         if release is not None and release != self.declared_by:
             self.unread = release
 
     async def read_first(self, app: Name, release: Digest, *, local: bool) -> None:
-        """Learn the inputs of the release that the install begins with."""
+        """Read which inputs the install's first release declares."""
         graph = await until_it_is_done(
             lambda: call_control(
                 releases.READ,
@@ -49,8 +49,8 @@ class InstallInputs:
         self.declared, self.declared_by = graph.inputs, release
 
     async def read(self, app: Name, release: Digest, *, local: bool) -> None:
-        """Learn the inputs of a release that is being deployed; the deploy reports what is wrong
-        with it."""
+        """Read which inputs a release declares that is being deployed. If the release is wrong, the
+        deploy reports it."""
         self.unread = None
         try:
             graph = await call_control(
@@ -68,15 +68,15 @@ class InstallInputs:
 
 
 def refuse_values(values: Mapping[str, str | None], declared: list[DeclaredInput] | None) -> None:
-    """Refuse what the app does not declare, what does not fit its type, and what is sensitive.
+    """Refuse inputs that the app does not declare, values of a wrong type, and sensitive inputs.
 
     Raises:
-        BadInput: with every problem at once.
+        BadInput: names every problem.
     """
     if declared is None:
         raise BadInput(
             "The install has not read a release yet, so its inputs are not known. Start Install "
-            "with `release`, or deploy one first."
+            "with `release`, or deploy a release first."
         )
     by_name = {one.name: one for one in declared}
     problems = [
@@ -89,10 +89,10 @@ def refuse_values(values: Mapping[str, str | None], declared: list[DeclaredInput
 
 
 def merged(inputs: Inputs, values: Mapping[str, str | None], now: datetime) -> Inputs:
-    """The next revision of the inputs: null takes a value back to its default.
+    """The next revision of the inputs; null resets a value to its default.
 
-    Revisions grow like turns, by the workflow's time in milliseconds: what is set on an Install
-    that was ended and started again is newer than what the store has.
+    Revisions grow like turns, by the workflow's time in milliseconds, so that what is set on a
+    restarted Install is newer than what the store has.
     """
     kept = {**inputs.values, **values}
     removed = {*inputs.removed, *(name for name, value in values.items() if value is None)}
@@ -105,18 +105,18 @@ def merged(inputs: Inputs, values: Mapping[str, str | None], now: datetime) -> I
 
 
 def refuse_size(inputs: Inputs) -> None:
-    """Refuse values that could not travel with a deploy.
+    """Refuse values that are together too large to travel with a deploy.
 
     Raises:
-        BadInput: naming the limit and the largest value.
+        BadInput: names the limit and the largest value.
     """
     size = len(json.dumps(inputs.values).encode())
     if size > INPUTS_LIMIT_BYTES:
         largest = max(inputs.values, key=lambda name: len(inputs.values[name]))
         raise BadInput(
-            f"All values together would be {size} bytes, and may be {INPUTS_LIMIT_BYTES}; the "
-            f"largest is {largest}. Put big things into the release or into the customer's "
-            "storage, and set their address."
+            f"All values together would be {size} bytes, and the limit is {INPUTS_LIMIT_BYTES}; "
+            f"the largest is {largest}. Put large data into the release or into the customer's "
+            "storage, and set its address as the value."
         )
 
 
@@ -126,8 +126,8 @@ def _problem(name: str, value: str | None, declared: Mapping[str, DeclaredInput]
         return f"{name}: the app has no such input; it has: {', '.join(declared) or 'none'}"
     if one.sensitive:
         return (
-            f"{name}: is sensitive, and what is sent here the control plane would keep; set it on "
-            f"the customer's side, on the install worker's machine: exclave worker set-input {name}"
+            f"{name}: is sensitive, and the control plane would keep what is sent here; set it on "
+            f"the install worker's machine instead: exclave worker set-input {name}"
         )
     if value is None or (value == "" and not one.required):
         return None

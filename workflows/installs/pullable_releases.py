@@ -1,7 +1,8 @@
-"""Which releases the install's worker may pull: those that the install was told to run.
+"""Which releases the install's worker may pull.
 
-These are the newest that a person's command or a run that somebody started has named, and those
-that made what is there now, however old: a part is torn down from the release that made it.
+They are the newest ones that somebody asked the install to run, by a command or by starting a run,
+and, however old, those that made what is deployed now: a part is torn down from the release that
+made it.
 """
 
 from collections.abc import Iterable
@@ -9,32 +10,32 @@ from collections.abc import Iterable
 from contracts.installs import CarriedInstall, MadeBy, TurnEnd
 from contracts.names import Digest
 
-TOLD_RELEASES_KEPT = 50
+REQUESTED_RELEASES_KEPT = 50
 _PARTS_KEPT = 1_000
-"""Their names are the customer's worker's, and are carried when Install continues as new."""
+"""The customer's worker chooses their names, and Install carries them when it continues as new."""
 
 
-class ToldReleases:
+class PullableReleases:
     """Kept by the Install workflow, and carried when it continues as new."""
 
     def __init__(self, carried: CarriedInstall) -> None:
-        self._told: dict[Digest, None] = {}
+        self._requested: dict[Digest, None] = {}
         """Oldest first."""
         self._made: dict[str, list[Digest]] = {}
-        told = _told_before(carried) if carried.told is None else carried.told
-        for release in reversed(told):
-            self.tell(release)
+        requested = _requested_before(carried) if carried.told is None else carried.told
+        for release in reversed(requested):
+            self.request(release)
         for one in _made_before(carried) if carried.made is None else carried.made:
             self._made[one.component] = list(one.releases)
 
     @property
     def newest(self) -> list[Digest]:
-        """What the install was told to run, newest first."""
-        return list(reversed(self._told))
+        """The releases that the install was asked to run, newest first."""
+        return list(reversed(self._requested))
 
     @property
     def made(self) -> list[MadeBy]:
-        """By part, the releases that have made what is there of it."""
+        """For each part, the releases that made what is deployed of it."""
         return [MadeBy(component=name, releases=made) for name, made in sorted(self._made.items())]
 
     @property
@@ -43,17 +44,17 @@ class ToldReleases:
         made = (release for one in self.made for release in one.releases)
         return list(dict.fromkeys([*self.newest, *made]))
 
-    def tell(self, release: Digest | None) -> None:
-        """The install was told to run this."""
+    def request(self, release: Digest | None) -> None:
+        """Note that somebody asked the install to run this release."""
         if release is None:
             return
-        self._told.pop(release, None)
-        self._told[release] = None
-        while len(self._told) > TOLD_RELEASES_KEPT:
-            del self._told[next(iter(self._told))]
+        self._requested.pop(release, None)
+        self._requested[release] = None
+        while len(self._requested) > REQUESTED_RELEASES_KEPT:
+            del self._requested[next(iter(self._requested))]
 
     def learn(self, end: TurnEnd) -> None:
-        """Take in what a run has made and torn down."""
+        """Take in what a run has deployed and torn down."""
         for one in end.outcomes:
             if one.outcome == "torn down":
                 self._made.pop(one.component, None)
@@ -62,15 +63,15 @@ class ToldReleases:
             elif one.outcome in ("applied", "unchanged"):
                 self._made[one.component] = [end.target]
             elif one.outcome == "failed":
-                # Whether it has made anything only the store knows.
+                # Only the store knows whether it has made anything.
                 before = self._made.get(one.component, [])[:1]
                 self._made[one.component] = list(dict.fromkeys([*before, end.target]))
         for oldest in list(self._made)[: max(0, len(self._made) - _PARTS_KEPT)]:
             del self._made[oldest]
 
 
-def _told_before(carried: CarriedInstall) -> list[Digest]:
-    """Of an Install that did not keep it yet: what has run, newest first."""
+def _requested_before(carried: CarriedInstall) -> list[Digest]:
+    """What has run, newest first; for an Install from before this was carried."""
     ran = [carried.release, *(one.release for one in carried.before)]
     return list(dict.fromkeys(release for release in ran if release is not None))
 

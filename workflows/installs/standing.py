@@ -1,4 +1,4 @@
-"""What an install is, as its runs have left it: what runs where, what failed, what ran before."""
+"""The state of an install as its runs have left it: what runs, what failed, what ran before."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -11,15 +11,15 @@ from workflows.installs.inputs import merged
 
 _RELEASES_KEPT = 20
 _VALUES_KEPT_BYTES = 512 * 1024
-"""Of all releases before together: they travel with every continue-as-new, and a payload ends at
-2 MiB."""
+"""Limit for the inputs of all earlier releases together: they travel with every continue-as-new,
+and a payload holds at most 2 MiB."""
 
 _PARTS_KEPT = 1_000
 _REASONS_KEPT_BYTES = 256 * 1024
-"""Of all parts together, for the same reason."""
+"""Limit for the reasons of all parts together, for the same reason."""
 
 _NOTHING_BEGUN = frozenset({"not attempted"})
-"""Outcomes that say nothing new of the part itself."""
+"""Outcomes that say nothing new about the part itself."""
 
 
 class Standing:
@@ -35,12 +35,12 @@ class Standing:
 
     @property
     def parts(self) -> list[PartNow]:
-        """What runs where, by name."""
+        """The parts and their last outcomes, ordered by name."""
         return [self._parts[name] for name in sorted(self._parts)]
 
     @property
     def status(self) -> str:
-        """What the install is, in a word or two; `failed` tells of the newest run."""
+        """The install's status in one word; `failed` is about its newest run."""
         if self.failure is not None:
             return "failed"
         if self.release is not None:
@@ -90,20 +90,20 @@ class Standing:
         self.before = _within_limits([newest, *others])
 
     def release_before(self) -> Digest:
-        """The release to roll back to where none is named.
+        """The release to roll back to if none is named.
 
-        After a failed deploy that is the one which still stands; else the one before it.
+        After a failed deploy that is the last one that succeeded, otherwise the one before that.
 
         Raises:
-            BadInput: there is none.
+            BadInput: there is no such release.
         """
         if not self.before:
-            raise BadInput("The install has not run a release yet, so there is none to go back to.")
+            raise BadInput("The install has not run a release yet: there is none to roll back to.")
         if self.failure is not None and self.failure.workflow_id != self.before[0].workflow_id:
             return self.before[0].release
         if len(self.before) == 1:
             raise BadInput(
-                f"The install has run no release but {self.before[0].release}, which it runs now."
+                f"The install has only ever run {self.before[0].release}, which it runs now."
             )
         return self.before[1].release
 
@@ -111,12 +111,12 @@ class Standing:
         """The next revision of the inputs, with the values that they had under that release.
 
         Raises:
-            BadInput: it is not known which they were.
+            BadInput: those values are not known any more.
         """
         found = next((one for one in self.before if one.release == release), None)
         if found is None:
             raise BadInput(
-                f"The inputs that the install had under {release} are not known; it has run: "
+                f"The inputs under {release} are not known. They are known for: "
                 f"{_listed(one.release for one in self.before)}. Roll back without `inputs`."
             )
         gone: dict[str, str | None] = dict.fromkeys(inputs.values)
@@ -124,8 +124,8 @@ class Standing:
 
 
 def _within_bounds(parts: dict[str, PartNow]) -> dict[str, PartNow]:
-    """The newest of them, and what they say as far as it may be carried: names and words are the
-    customer's worker's."""
+    """The newest parts, and their reasons up to a limit: names and reasons come from the customer's
+    worker, so their size has to be bounded."""
     newest = sorted(parts.values(), key=lambda one: one.at, reverse=True)[:_PARTS_KEPT]
     left, kept = _REASONS_KEPT_BYTES, {}
     for one in newest:

@@ -1,4 +1,4 @@
-"""How the Install workflow starts runs: named and numbered, with the turn if that is free."""
+"""How the Install workflow starts runs: with a numbered id, and with the turn if it is free."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,7 +41,12 @@ def provision(release: Digest) -> NewRun:
 
 
 def deploy(release: Digest, verb: str = "deploy") -> NewRun:
-    """Deploy the release; the verb says why, in the summary."""
+    """Deploy the release.
+
+    Args:
+        release: The release.
+        verb: What the run's summary calls it, such as `roll back to`.
+    """
     return NewRun(
         "Deploy", "deploying", f"{verb} {release[:19]}", release,
         lambda install, grant: DeployInput(install=install, release=release, grant=grant),
@@ -57,20 +62,20 @@ def deprovision() -> NewRun:
 
 
 class RunStarter:
-    """Starts an install's runs as children that outlive the Install workflow's own runs."""
+    """Starts an install's runs as child workflows that survive a continue-as-new of Install."""
 
     def __init__(self, own: InstallInput, turns: TurnQueue, next_run: int) -> None:
         self._own = own
         self._turns = turns
         self.next_run = next_run
-        """The number of the run that is started next."""
+        """The number of the next run."""
 
     async def start(self, new: NewRun, grant: Callable[[Name, Turn], Grant]) -> RunStarted:
-        """Start a run that changes the install; without a free turn it will ask for one itself.
+        """Start a run that changes the install; if the turn is taken, the run asks for it itself.
 
         Args:
             new: The run.
-            grant: Makes what is given along with the turn, from the app and the turn.
+            grant: Makes the grant from the app and the turn.
         """
         own, turn = self._own, None
         while True:
@@ -91,7 +96,7 @@ class RunStarter:
                     search_attributes=shown_from_the_start(**shown),
                 )
             except WorkflowAlreadyStartedError:
-                # Somebody started a run of that name directly; the next number is free.
+                # Somebody started a run with that id directly: try the next number.
                 if turn is not None:
                     self._turns.withdraw(turn)
                     turn = None

@@ -14,7 +14,7 @@ from contracts.names import CONTROL_QUEUE, Name
 from workflows.calls import call
 
 _LOOK_AGAIN_SECONDS = 60.0
-"""After a look at the holder that failed."""
+"""How long to wait after watching the holder failed."""
 
 
 class TurnQueue:
@@ -30,12 +30,12 @@ class TurnQueue:
 
     @property
     def last(self) -> int:
-        """The newest turn's number."""
+        """The number of the newest turn."""
         return self._last
 
     @property
     def is_free(self) -> bool:
-        """Whether a run that starts now gets the turn at once."""
+        """Whether a run that starts now would get the turn at once."""
         return self.holder is None and not self.waiting
 
     def reserve(self, workflow_id: str) -> Turn:
@@ -53,15 +53,15 @@ class TurnQueue:
     def request(self, request: TurnRequest) -> None:
         """Put a run at the end of the queue; a second request of the same run changes nothing.
 
-        A run of the holder's name that is another run waits like any other: the holder is looked
-        at then, and has ended.
+        Another run with the holder's workflow id waits like any other: the holder is then watched,
+        and turns out to have ended.
         """
         holds = (
             self.holder is not None
             and self.holder.turn.workflow_id == request.workflow_id
             and self.holder.run_id == request.run_id
         )
-        # What an older run said of itself was less: the ids alone tell whether it waits already.
+        # Older runs send less about themselves, so only the ids show whether a run waits already.
         if not holds and all(one.run_id != request.run_id for one in self.waiting):
             self.waiting.append(request)
 
@@ -69,7 +69,7 @@ class TurnQueue:
         """A run has ended: free its turn, or take it out of the queue."""
         self.waiting = [one for one in self.waiting if one.run_id != end.run_id]
         if self.holder is not None and (
-            # A run may end while its grant is still under way to it.
+            # A run may end before its grant has reached it.
             self.holder.turn == end.turn or self.holder.run_id == end.run_id
         ):
             self.holder = None
@@ -80,7 +80,7 @@ class TurnQueue:
             self.holder = None
 
     def adopt(self, runs: list[OpenRun]) -> None:
-        """Take over what a former Install workflow left: the holder, and those that wait."""
+        """Take over what an earlier Install workflow left: the holder, and the runs that wait."""
         for run in runs:
             if run.turn is not None:
                 self._last = max(self._last, run.turn.number)
@@ -96,11 +96,11 @@ class TurnQueue:
         """Whether `advance` would do something."""
         if not self.waiting:
             return False
-        # A holder without a run is about to start: there is nothing to look at yet.
+        # A holder without a run id is about to start: there is nothing to watch yet.
         return self.holder is None or (self.holder.run_id != "" and self.holder != self._watched)
 
     async def advance(self, inputs: Inputs, schedules: list[str]) -> None:
-        """Grant the free turn to the next; while somebody waits, look that the holder lives."""
+        """Grant a free turn to the next run; while a run waits, watch whether the holder lives."""
         if self.holder is None:
             await self._grant_next(inputs, schedules)
         elif self.has_work:
@@ -117,11 +117,11 @@ class TurnQueue:
             grant = Grant(turn=turn, app=self._app, inputs=inputs, schedules=schedules)
             await run.signal("grant_turn", grant)
         except ApplicationError as error:
-            workflow.logger.info("%s is gone, the next one's turn: %s", request.workflow_id, error)
+            workflow.logger.info("%s is gone; the next run is up: %s", request.workflow_id, error)
             self.withdraw(turn)
 
     async def _watch_holder(self, holder: Holder) -> None:
-        """Free the turn of a run that was terminated: nobody else tells of that."""
+        """Free the turn when its run has ended: a terminated run sends no signal."""
         look = WatchRunInput(workflow_id=holder.turn.workflow_id, run_id=holder.run_id)
         summary = f"waits for the end of {shown_markdown(look.workflow_id)}"
         while True:
@@ -130,7 +130,7 @@ class TurnQueue:
                 break
             except ActivityError as error:
                 if is_cancelled_exception(error):
-                    # `stop_watching`: the look has lost its reason.
+                    # By `stop_watching`.
                     raise asyncio.CancelledError from error
                 workflow.logger.warning("Cannot watch %s: %s", look.workflow_id, error)
                 await asyncio.sleep(_LOOK_AGAIN_SECONDS)
@@ -138,14 +138,14 @@ class TurnQueue:
             self.holder = None
 
     def stop_watching(self) -> None:
-        """End the look at the holder: nobody waits, it has ended, or Install continues as new."""
+        """Stop watching: nobody waits, the holder has ended, or Install continues as new."""
         if self._watch is not None:
             self._watch.cancel()
         self._watch = self._watched = None
 
     @property
     def should_stop_watching(self) -> bool:
-        """Whether the look at the holder has lost its reason."""
+        """Whether there is no reason any more to watch the holder."""
         return self._watched is not None and (
             not self.waiting or self.holder is None or self.holder != self._watched
         )

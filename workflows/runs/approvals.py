@@ -1,4 +1,4 @@
-"""Approval by digest: what waits for a person, and what the person said."""
+"""Approval by digest: which plans wait for a person, and what the person decided."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ class Approvals:
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
-        """Called when a plan begins to wait, and when it was decided."""
+        """Called when a plan begins to wait, and when a person has decided."""
         self._pending: dict[str, _Pending] = {}
 
     async def ask(self, plan: WaitingPlan) -> tuple[bool, Approval]:
         """Wait until somebody approves or denies exactly this plan.
 
         Returns:
-            Whether it was approved, and the words that came with it.
+            Whether it was approved, and the approval or denial that a person sent.
 
         Raises:
             BadAnswer: another part waits with the same digest.
@@ -39,8 +39,9 @@ class Approvals:
         other = self._pending.get(plan.digest)
         if other is not None and workflow.patched(BOUNDED):
             raise BadAnswer(
-                f"The install's worker gave the plan of {plan.component} the digest of that of "
-                f"{other.plan.component}, {plan.digest}: an approval would be of either."
+                f"The install's worker gave the plans of {plan.component} and "
+                f"{other.plan.component} the same digest, {plan.digest}: an approval could mean "
+                "either."
             )
         pending = _Pending(plan)
         self._pending[plan.digest] = pending
@@ -54,10 +55,10 @@ class Approvals:
         return pending.approved, pending.said
 
     def refuse_other(self, digest: str) -> None:
-        """The validator of `approve` and `deny`: only what waits can be decided.
+        """Refuse a digest that no waiting plan has; called by validators of updates.
 
         Raises:
-            BadInput: naming what does wait.
+            BadInput: no such plan waits; names those that do.
         """
         pending = self._pending.get(digest)
         if pending is not None and pending.approved is None:
@@ -66,10 +67,10 @@ class Approvals:
         if not waiting:
             raise BadInput(f"Nothing waits for an approval here, so {digest} cannot be decided.")
         current = "; ".join(f"{one.plan.component}: {one.plan.digest}" for one in waiting)
-        raise BadInput(f"No plan with digest {digest} waits for an approval. What waits: {current}")
+        raise BadInput(f"No plan with digest {digest} waits for an approval. Waiting: {current}")
 
     def decide(self, approval: Approval, approved: bool) -> WaitingPlan:
-        """Record what a person decided, after `refuse_other` let it pass."""
+        """Record what a person decided about a plan that `refuse_other` has let pass."""
         pending = self._pending[approval.digest]
         pending.approved = approved
         pending.said = approval

@@ -42,21 +42,21 @@ from workflows.words import require_words
 R = TypeVar("R")
 
 _ALL_REASONS = 200_000
-"""What all outcomes of a run say together, in characters: they lie in its history, and go to
-Install."""
+"""Limit for the reasons of all outcomes of a run together, in characters: they are kept in its
+history, and are sent to Install."""
 _LONGEST_REASON = 10_000
-"""As much as the last lines of a tool take."""
+"""Enough for the last lines of a tool's output."""
 _SHORTEST_REASON = 200
 
 
 class InstallRun:
-    """Takes the install's turn, settles parts of it, and tells what it waits for.
+    """Takes the install's turn, settles its parts, and shows what it waits for.
 
-    A kind of run is a class below this one: it calls `hold_turn` with what it does in its turn.
+    Each kind of run is a subclass, which calls `hold_turn` with what it does in its turn.
     """
 
     working = "working"
-    """The status while nothing waits, as the search attribute has it."""
+    """The status to show while the run waits for nobody."""
 
     def __init__(self) -> None:
         self._turn = RunsTurn()
@@ -67,9 +67,9 @@ class InstallRun:
         self._state: DeployState | None = None
         self._learnt = Learnt()
         self._views = 0
-        """How many pages of plans the update `view` was asked for."""
+        """How many pages of plans the update `view` has read."""
         self._shown = ("", "")
-        """Status and component, as the search attributes have them."""
+        """The status and component that the search attributes show."""
 
     async def hold_turn(
         self,
@@ -78,10 +78,10 @@ class InstallRun:
         given: Grant | None,
         body: Callable[[Grant], Awaitable[R]],
     ) -> R:
-        """Do `body` in the install's turn, and give the turn back whatever happens.
+        """Run `body` in the install's turn, and give the turn back whatever happens.
 
         Raises:
-            ExclaveError: as the body's activities typed it.
+            ExclaveError: the typed error of one of the body's activities.
         """
         self._install = install
         self._learnt.target = release
@@ -110,9 +110,10 @@ class InstallRun:
         *,
         summary: str,
     ) -> Scope:
-        """Have the worker decide what the run does with each part that the release brings.
+        """Have the worker decide what the run does with each part of the release.
 
-        The release is read first, unless Install has done so: another app's is refused.
+        Unless Install has done so already, the release is read first, which refuses one of another
+        app.
         """
         show_at_first(app=grant.app, install=self._install, release=release, status=self.working)
         if grant.read != release:
@@ -137,7 +138,7 @@ class InstallRun:
         )
 
     def began(self, scope: Scope, grant: Grant, release: Digest | None) -> TriggeredActions:
-        """Take in what the worker told of the run; returns the actions that belong to it."""
+        """Take in what the worker has decided; returns the actions that belong to the run."""
         actions = TriggeredActions(self._install, grant.app, release, scope.actions)
         self._learnt.worker = scope.worker
         self._decisions = scope.decisions
@@ -160,8 +161,8 @@ class InstallRun:
         """Take every part from its decision to its outcome, in parallel along the graph.
 
         Raises:
-            BadAnswer: some of it waits for what is settled later.
-            DeployFailed: with every part that failed, once all that was begun has ended.
+            BadAnswer: a decision waits for a part that is settled later.
+            DeployFailed: parts failed; names them all, once everything that was started has ended.
         """
         state = self._state
         if state is None:
@@ -170,7 +171,7 @@ class InstallRun:
         refuse_endless(decisions, state.outcomes)
         self.say("working on its parts")
         runs = [ComponentRun(decision, state).run() for decision in decisions]
-        # A failure is an outcome; what is raised here cancels the run, after all have stopped.
+        # Failures are outcomes; only what cancels the run is raised here, once all have stopped.
         for raised in await asyncio.gather(*runs, return_exceptions=True):
             if isinstance(raised, BaseException):
                 raise raised
@@ -186,13 +187,13 @@ class InstallRun:
         await actions.run(trigger)
 
     async def set_schedules(self, grant: Grant, scope: Scope, release: Digest) -> None:
-        """Have the release's actions run by the clock."""
+        """Have the release's scheduled actions run from now on."""
         self._learnt.schedules = await set_schedules(
             self._install, grant.app, scope.actions, grant.schedules, release
         )
 
     def say(self, doing: str) -> None:
-        """Tell what the run as a whole does now."""
+        """Show what the run as a whole is doing now."""
         self._doing = doing
         self._show()
 
@@ -240,7 +241,7 @@ class InstallRun:
 
     @workflow.query
     def turn(self) -> RunTurn:
-        """How this run stands to the install's turn."""
+        """Whether this run holds or wants the install's turn."""
         return self._turn.view()
 
     @workflow.query
@@ -260,7 +261,7 @@ class InstallRun:
         )
 
     def _show(self) -> None:
-        """Tell a person what is new: the details, and, where that changes, the status."""
+        """Show people what is new: the details, and the status if it has changed."""
         self._show_details()
         plans = self._approvals.waiting()
         now = (

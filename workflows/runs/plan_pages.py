@@ -1,4 +1,4 @@
-"""Pages of a plan that waits, read from the worker through the run itself.
+"""Pages of a waiting plan, read from the worker through the run itself.
 
 For people who have only the `temporal` CLI, and for commands of earlier versions: a page lies in
 the history twice. Newer commands ask the worker directly, with what the query `waiting` returns.
@@ -40,7 +40,7 @@ async def read_page(install: Name, plan: WaitingPlan, page: int, seen: datetime 
     queue, summary = install_queue(install), f"the plan of {part_shown(plan.component)}"
     with failing_as_its_activity():
         try:
-            # The one who asks has no part in the cancel of the run.
+            # Whoever asks for a page should get it, though the run was cancelled.
             return await call(
                 deploys.VIEW, asked, queue=queue, summary=summary, although_cancelled=True
             )
@@ -58,10 +58,10 @@ def refuse_more_pages(shown: int) -> None:
     """
     if shown >= MOST_VIEWS:
         raise BadInput(
-            f"This run has shown {MOST_VIEWS} pages of its plans by this update, and shows no "
-            "more: each stays in its history, which would end the run. Read them with `exclave "
-            f"plan {workflow.info().workflow_id}`, of a version that asks the install's worker "
-            "itself; it leaves nothing in the history."
+            f"This run has shown {MOST_VIEWS} pages of its plans through this update, and shows no "
+            "more: each page stays in its history, which would grow until it ends the run. Read "
+            f"them with `exclave plan {workflow.info().workflow_id}` of a current version, which "
+            "asks the install's worker directly and leaves nothing in the history."
         )
 
 
@@ -73,6 +73,6 @@ def _was_never_started(error: ActivityError) -> bool:
 def _away(install: str, seen: datetime | None) -> Unreachable:
     last = f"; it was last heard of at {seen:%Y-%m-%d %H:%M:%S} UTC" if seen else ""
     return Unreachable(
-        f"The install worker of {install} is away, or too busy to answer{last}. Plans are kept "
-        "there: start it, and ask again. The deploy goes on waiting."
+        f"The install worker of {install} is away, or too busy to answer{last}. It keeps the "
+        "plans: start it, and ask again. The deploy goes on waiting."
     )

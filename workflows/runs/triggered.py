@@ -1,4 +1,4 @@
-"""Actions that belong to a run: what the release wants to be run before, after, or at a time."""
+"""Actions that a release ties to its runs (before or after something) or to the clock."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,23 +21,23 @@ from workflows.search_attributes import shown_from_the_start
 
 @dataclass(frozen=True)
 class TriggeredActions:
-    """The actions that one run starts by itself."""
+    """The actions that one run starts because of their triggers."""
 
     install: Name
     app: Name
     release: Digest | None
-    """The release of those that name none."""
+    """The release of the actions that name none."""
     actions: Sequence[TriggeredAction]
 
     async def run(self, trigger: str, component: str | None = None) -> None:
-        """Run those of a trigger, one after another, each as a workflow of its own.
+        """Run the actions of a trigger one after another, each as a workflow of its own.
 
         Args:
-            trigger: As the app config names it.
-            component: For a trigger that belongs to a component: its name.
+            trigger: The trigger, as the app config names it.
+            component: The component, if the trigger belongs to one.
 
         Raises:
-            ActionFailed: one failed; those after it are not begun.
+            ActionFailed: an action failed; the ones after it are not started.
         """
         for one in self.actions:
             if (one.trigger, one.component) == (trigger, component):
@@ -56,8 +56,8 @@ class TriggeredActions:
                     trigger=one.trigger,
                 ),
                 id=self._workflow_id(one),
-                # A cancel of the run that it belongs to reaches it; where that is ended otherwise,
-                # a script is not interrupted in the middle.
+                # A cancel of its run reaches the action; if the run ends in another way, the
+                # action's script is not interrupted.
                 parent_close_policy=ParentClosePolicy.ABANDON,
                 static_summary=f"{one.action} on {self.install}: {shown_markdown(why)}",
                 search_attributes=shown_from_the_start(
@@ -68,11 +68,11 @@ class TriggeredActions:
             if workflow.cancellation_reason() is not None:
                 raise
             cause = typed_cause(error)
-            said = f"{cause.type}: {cause.message}" if cause else str(error)
-            raise ActionFailed(f"the action {one.action} ({why}) failed: {said}") from error
+            message = f"{cause.type}: {cause.message}" if cause else str(error)
+            raise ActionFailed(f"the action {one.action} ({why}) failed: {message}") from error
 
     def _workflow_id(self, one: TriggeredAction) -> str:
-        """Names the run that it belongs to, and is new for each."""
+        """An id that names the action's run, and is different for each run."""
         info = workflow.info()
         kind, _, name = info.workflow_id.partition(f"/{self.install}/")
         run = f"{kind}-{name.replace('/', '-')}-{info.first_execution_run_id[:8]}"
@@ -91,17 +91,18 @@ async def set_schedules(
     known: list[str],
     release: Digest | None = None,
 ) -> list[str] | None:
-    """Have exactly the release's actions run by the clock that it has so; without one, none.
+    """Make the install's schedules those that the release wants; with no actions, remove them all.
 
     Args:
         install: The install.
         app: Its app.
-        actions: What the worker says of the release: nothing is asked where none were and none are.
-        known: The ids of the schedules that there are.
+        actions: The release's actions as the worker reports them. If neither they nor `known` have
+            a schedule, nothing is called.
+        known: The ids of the existing schedules.
         release: The release, which is read on the control side.
 
     Returns:
-        The ids of the schedules that the install has now; None if nothing was changed.
+        The ids of the install's schedules now; None if nothing was changed.
     """
     crons = [
         CronAction(action=one.action, cron=one.cron)

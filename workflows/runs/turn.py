@@ -15,8 +15,8 @@ from workflows.calls import end_if_cancelled
 
 _ASK_AGAIN = timedelta(seconds=5)
 _ASK_AGAIN_AT_MOST = timedelta(hours=1)
-"""An Install that was started again finds the open runs in an index that lags behind, and may miss
-this one; so it asks again, after times that double."""
+"""A restarted Install finds the open runs in an index that lags behind, and may miss this one. So a
+run asks again, after intervals that double."""
 
 
 @dataclass
@@ -41,11 +41,11 @@ class RunsTurn:
         self._release: Digest | None = None
 
     def granted(self, grant: Grant) -> None:
-        """Take what the Install workflow gave; called by the run's signal handler."""
+        """Take the turn that Install has granted; called by the run's signal handler."""
         self._grant = grant
 
     def view(self) -> RunTurn:
-        """How the run stands to the turn, for an Install that has just started."""
+        """Whether the run holds or wants the turn, for an Install that has just started."""
         return RunTurn(
             turn=self._grant.turn if self._grant else None,
             wants=self._wants,
@@ -62,11 +62,11 @@ class RunsTurn:
 
         Args:
             install: The install.
-            release: The release that the run is to bring, if it brings one.
-            given: What came with the input.
+            release: The release that the run brings, if it brings one.
+            given: The grant that came with the input.
 
         Raises:
-            BadInput: the input carries a grant, and the Install workflow did not start this run.
+            BadInput: the input has a grant, but the Install workflow did not start this run.
             NotThere: no Install workflow runs for this install.
         """
         info = workflow.info()
@@ -74,8 +74,8 @@ class RunsTurn:
         if given is not None:
             if info.parent is None or info.parent.workflow_id != install_workflow_id(install):
                 raise BadInput(
-                    "`grant` is set by the Install workflow alone; start the run without it, "
-                    "and it will ask for its turn."
+                    "Only the Install workflow may set `grant`; start the run without it, and it "
+                    "will ask for its turn."
                 )
             self._grant = given
             return given
@@ -102,11 +102,11 @@ class RunsTurn:
                 try:
                     await self._ask(install)
                 except ApplicationError as error:
-                    workflow.logger.info("No Install to ask now: %s", error)
+                    workflow.logger.info("There is no Install to ask at the moment: %s", error)
         return self._grant
 
     async def _ask(self, install: str) -> None:
-        """Raises ApplicationError where no Install runs."""
+        """Ask Install for the turn; raises ApplicationError if no Install runs."""
         info = workflow.info()
         await workflow.get_external_workflow_handle(install_workflow_id(install)).signal(
             "request_turn",
@@ -114,7 +114,7 @@ class RunsTurn:
         )
 
     async def give_back(self, install: str, learnt: Learnt) -> None:
-        """Tell the Install workflow that the run has ended; a failure of that never fails the run.
+        """Report the end of the run to the Install workflow; never fails the run.
 
         Args:
             install: The install.
@@ -141,4 +141,4 @@ class RunsTurn:
                 "end_turn", end
             )
         except ApplicationError as error:
-            workflow.logger.warning("The Install workflow was not told of the end: %s", error)
+            workflow.logger.warning("The end was not reported to the Install workflow: %s", error)
