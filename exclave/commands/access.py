@@ -39,15 +39,15 @@ WorkerArgument = Annotated[
     str | None,
     typer.Argument(metavar="[INSTALL]", help="The install's name.", callback=check_name),
 ]
-BuildOption = Annotated[bool, typer.Option("--build", help="The build worker, not an install's.")]
+BuildOption = Annotated[bool, typer.Option("--build", help="The org's build workers.")]
 KeyOption = Annotated[
     str | None,
-    typer.Option("--key", metavar="THUMBPRINT", help="One of its keys alone, as `list` shows it."),
+    typer.Option("--key", metavar="THUMBPRINT", help="Only this key, as `list` shows it."),
 ]
 HoursOption = Annotated[
-    float, typer.Option("--hours", min=0.02, max=720, help="How long the token is good for.")
+    float, typer.Option("--hours", min=0.02, max=720, help="How long the token is valid.")
 ]
-ReasonOption = Annotated[str, typer.Option("--reason", help="Why, for whoever looks at it.")]
+ReasonOption = Annotated[str, typer.Option("--reason", help="Why; `list` shows it.")]
 
 
 @access.command("list")
@@ -76,7 +76,7 @@ def revoke(
     build: BuildOption = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Refuse a worker at once, also where it waits for work now; with --key, one of its keys.
+    """Lock a worker out at once, even while it waits for work; with --key, only that key.
 
     Example:
 
@@ -84,8 +84,8 @@ def revoke(
 
         exclave access revoke acme --key 0f3c2a8be1d94c57a6b0e2f41d8c9a35
     """
-    told = Revoke(subject=_subject(install, build), key=key, by=by or who(), reason=reason)
-    run(_change("revoke", told, "is revoked: its worker gets nothing any more", output))
+    request = Revoke(subject=_subject(install, build), key=key, by=by or who(), reason=reason)
+    run(_change("revoke", request, "is revoked: its worker gets nothing any more", output))
 
 
 @access.command()
@@ -97,14 +97,14 @@ def restore(
     build: BuildOption = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Let a revoked worker pass again; with --key, one of its keys.
+    """Let a revoked worker pass again; with --key, only that key.
 
     Example:
 
         exclave access restore acme
     """
-    told = Revoke(subject=_subject(install, build), key=key, by=by or who(), reason=reason)
-    run(_change("restore", told, "may pass again", output))
+    request = Revoke(subject=_subject(install, build), key=key, by=by or who(), reason=reason)
+    run(_change("restore", request, "may pass again", output))
 
 
 @access.command()
@@ -115,7 +115,7 @@ def pause(
     build: BuildOption = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Hand a worker nothing more; what it has begun it ends.
+    """Give a worker no new work; it finishes what it has begun.
 
     The customer can do the same on the worker's machine: exclave worker pause.
 
@@ -123,8 +123,8 @@ def pause(
 
         exclave access pause acme --reason "their audit"
     """
-    told = Pause(subject=_subject(install, build), by=by or who(), reason=reason)
-    run(_change("pause", told, "is paused: its worker gets no new work", output))
+    request = Pause(subject=_subject(install, build), by=by or who(), reason=reason)
+    run(_change("pause", request, "is paused: its worker gets no new work", output))
 
 
 @access.command()
@@ -135,14 +135,14 @@ def resume(
     build: BuildOption = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Hand a paused worker its work again.
+    """Give a paused worker its work again.
 
     Example:
 
         exclave access resume acme
     """
-    told = Pause(subject=_subject(install, build), by=by or who(), reason=reason)
-    run(_change("resume", told, "gets its work again", output))
+    request = Pause(subject=_subject(install, build), by=by or who(), reason=reason)
+    run(_change("resume", request, "gets its work again", output))
 
 
 @access.command()
@@ -152,24 +152,24 @@ def pin(
         str | None, typer.Option("--aws-account", metavar="ID", help="The machine's AWS account.")
     ] = None,
     aws_role: Annotated[
-        str | None, typer.Option("--aws-role", metavar="NAME", help="The role that it has.")
+        str | None, typer.Option("--aws-role", metavar="NAME", help="The machine's AWS role.")
     ] = None,
-    azure: Annotated[bool, typer.Option("--azure", help="Azure vouches, by an issuer.")] = False,
-    gcp: Annotated[bool, typer.Option("--gcp", help="Google Cloud does.")] = False,
+    azure: Annotated[bool, typer.Option("--azure", help="The machine runs on Azure.")] = False,
+    gcp: Annotated[bool, typer.Option("--gcp", help="It runs on Google Cloud.")] = False,
     issuer: Annotated[
         str | None, typer.Option("--issuer", metavar="URL", help="Who signs the cloud's tokens.")
     ] = None,
     token_subject: Annotated[
-        str | None, typer.Option("--subject", metavar="ID", help="Whom they name.")
+        str | None, typer.Option("--subject", metavar="ID", help="The tokens' subject.")
     ] = None,
     audience: Annotated[
         str | None,
-        typer.Option("--audience", help="For whom they are made, where that cannot be chosen."),
+        typer.Option("--audience", help="The tokens' audience, if the machine cannot choose it."),
     ] = None,
-    clear: Annotated[bool, typer.Option("--clear", help="No cloud vouches any more.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove the pinned identity.")] = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Say which machine may enrol without a token, because its cloud vouches for it.
+    """Pin the cloud identity of the machine that may enrol for an install without a token.
 
     Example:
 
@@ -179,14 +179,14 @@ def pin(
 
         exclave access pin acme --clear
     """
-    told = PinCloud(
+    request = PinCloud(
         subject=_subject(install, False),
         cloud=None
         if clear
         else _cloud(aws_account, aws_role, azure, gcp, issuer, token_subject, audience),
     )
-    words = "has no cloud that vouches for it" if clear else "may enrol by its cloud"
-    run(_change("pin", told, words, output))
+    words = "may not enrol by a cloud identity" if clear else "may enrol by its cloud identity"
+    run(_change("pin", request, words, output))
 
 
 @access.command()
@@ -200,7 +200,7 @@ def token(
     hours: HoursOption = 24.0,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Have a fresh one-time token made, as `exclave install --stack` does.
+    """Write a fresh one-time token, as `exclave install --stack` does.
 
     Example:
 
@@ -213,13 +213,11 @@ def token(
 
 @access.command("build-worker")
 def build_worker(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Where to write its two files; made if need be.")
-    ],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write the two files.")],
     hours: HoursOption = 24.0,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Write what a build worker is started with: its enrolment file, and a one-time token.
+    """Write the enrolment file and the one-time token that a build worker is started with.
 
     Example:
 
@@ -261,7 +259,7 @@ def _cloud(
 
 
 async def _reach() -> tuple[Plane, str]:
-    """The control plane, and its Access workflow, which is started if it is not there."""
+    """The control plane, and the id of its Access workflow, which is started if necessary."""
     plane = await Plane.reach()
     org = plane.client.namespace
     await plane.start(
@@ -274,16 +272,18 @@ async def _reach() -> tuple[Plane, str]:
     return plane, access_workflow_id(org)
 
 
-async def _change(update: str, told: Revoke | Pause | PinCloud, words: str, output: Output) -> None:
+async def _change(
+    update: str, request: Revoke | Pause | PinCloud, words: str, output: Output
+) -> None:
     plane, workflow_id = await _reach()
-    changed = await plane.send_update(workflow_id, update, told, AccessChanged)
+    changed = await plane.send_update(workflow_id, update, request, AccessChanged)
     if output is Output.JSON:
         print_json(changed.model_dump(mode="json"))
         return
-    key = getattr(told, "key", None)
+    key = getattr(request, "key", None)
     lines = Lines(err=True)
     lines(f"{changed.subject}{f' (key {key})' if key else ''} {words}.")
-    if not changed.access.keys and not isinstance(told, PinCloud):
+    if not changed.access.keys and not isinstance(request, PinCloud):
         lines(f"No worker has enrolled as {changed.subject}; exclave access list shows who has.")
 
 
@@ -306,11 +306,11 @@ async def _list(subject: str | None, output: Output) -> None:
 
 
 def _state(one: SubjectAccess) -> str:
-    told = f" ({one.told})" if one.told and (one.revoked or one.paused) else ""
+    reason = f" ({one.told})" if one.told and (one.revoked or one.paused) else ""
     if one.revoked:
-        return f"revoked since {one.revoked}{told}"
+        return f"revoked since {one.revoked}{reason}"
     if one.paused:
-        return f"paused since {one.paused}{told}"
+        return f"paused since {one.paused}{reason}"
     if not any(not key.revoked for key in one.keys):
         return "not enrolled" if not one.keys else "every key is revoked"
     return "may pass"
@@ -324,8 +324,8 @@ async def _token(subject: str, file: Path, hours: float, output: Output) -> None
         print_json({"subject": subject, "file": str(file), "expires": minted.expires})
         return
     Lines(err=True)(
-        f"A one-time token for {subject} is in {file}; it ends at {minted.expires}. Put it beside "
-        "the worker's enrolment file."
+        f"A one-time token for {subject} is in {file}; it expires at {minted.expires}. Put it "
+        "beside the worker's enrolment file."
     )
 
 
@@ -334,7 +334,7 @@ async def _build_worker(folder: Path, hours: float, output: Output) -> None:
     token, minted = await fresh_token(plane, BUILD, hours)
     if not minted.enrolment:
         raise Refused(
-            "This control plane has no gateway for build workers to enrol at; start its control "
+            "This control plane has no gateway at which build workers can enrol; start its control "
             "workers with --worker-gateway."
         )
     write_build_worker(folder, minted.enrolment, token)
@@ -342,6 +342,6 @@ async def _build_worker(folder: Path, hours: float, output: Output) -> None:
         print_json({"folder": str(folder), "expires": minted.expires})
         return
     Lines(err=True)(
-        f"What a build worker is started with is in {folder}; its one-time token ends at "
-        f"{minted.expires}. Start it with: exclave-build-worker {folder / ENROLMENT}"
+        f"The enrolment file and a one-time token are in {folder}; the token expires at "
+        f"{minted.expires}. Start the build worker: exclave-build-worker {folder / ENROLMENT}"
     )

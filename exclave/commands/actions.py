@@ -23,7 +23,7 @@ def action(
 ) -> None:
     """Run an action, and print the outputs of its steps.
 
-    It is taken from the release that was deployed last, or from the one that is named.
+    The action comes from the release that was deployed last, or from the one given by --release.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""`exclave build`: from the folder of an app config to one release."""
+"""`exclave build`: turns the folder of an app config into one release."""
 
 import asyncio
 from pathlib import Path
@@ -43,8 +43,8 @@ def build(
 ) -> None:
     """Make a release of an app config's folder, and print its digest.
 
-    The folder is checked and uploaded, and built by the workflow Build, which is followed to its
-    end. Standard output gets the release's digest alone. The same content is the same release,
+    The folder is checked, uploaded, and built by the workflow Build, which is followed to its end.
+    Only the release's digest goes to standard output. The same content gives the same release,
     whenever and wherever it is built.
 
     Example:
@@ -59,7 +59,9 @@ def build(
     with ending():
         name = app or likely_app(folder)
         if name is None:
-            raise Refused(f"{folder.resolve().name!r} can be no app's name; name it with --app.")
+            raise Refused(
+                f"{folder.resolve().name!r} cannot be an app's name; name the app with --app."
+            )
         for warning in check(folder):
             lines(warning)
     run(_build(name, folder, registry, detach, output))
@@ -67,10 +69,10 @@ def build(
 
 async def _build(app: str, folder: Path, registry: str, detach: bool, output: Output) -> None:
     plane = await Plane.reach()
-    # Before anything is uploaded for a build that could not be started.
+    # First, so that nothing is uploaded for a build that cannot be started.
     await plane.prove_keys()
     asked = BuildInput(app=app, source=await asyncio.to_thread(push, registry, folder))
-    # The source chooses the id: who builds the same content meanwhile joins that build.
+    # The id follows from the source, so a second build of the same content joins the first.
     workflow_id = f"build/{asked.app}/{asked.source.removeprefix('sha256:')[:SHORT]}"
     summary = f"build {asked.app} of {asked.source[:19]}"
     started = await plane.start("Build", workflow_id, asked, joins=True, summary=summary)

@@ -14,29 +14,29 @@ from exclave.screens.terminal import Lines
 from exclave.watching import Manner, watch
 
 _MEANINGS = {
-    "build": "A release comes of it only if it was made already; nothing of it was deployed.",
-    "action": "The step that runs is interrupted, and none after it is begun.",
+    "build": "There is a release only if it was already made; nothing was deployed.",
+    "action": "The running step is interrupted, and no further step begins.",
 }
 _OF_INSTALLS = (
-    "Nothing more is begun. A tool that works is interrupted, and the run ends once the install's "
-    "worker has said that it has stopped. What was applied stays: nothing is rolled back. To bring "
-    "the install where it shall be, deploy again, or roll back."
+    "Nothing more begins. A running tool is interrupted, and the run ends once the install's "
+    "worker has confirmed that it has stopped. What was applied stays: nothing is rolled back. To "
+    "reach the state that you want, deploy again, or roll back."
 )
 
 _ENTITIES = {
     "install": "the install itself, which grants turns to runs",
-    "access": "what knows which workers may pass the gateway",
+    "access": "the workflow that knows which workers may pass the gateway",
 }
 
 
 def cancel(
     name: RunArgument, detach: DetachOption = False, output: OutputOption = Output.TEXT
 ) -> None:
-    """Cancel a run: nothing more is begun for it, and its tools are interrupted.
+    """Cancel a run: it begins nothing more, and its tools are interrupted.
 
-    A tool is asked to stop by itself first, so that it can write down what it has done; that may
-    take minutes. What was applied stays as it is. While the install's worker is away, the run waits
-    for it, and holds its turn: the worker alone knows whether a tool still works.
+    A tool is first asked to stop by itself, so that it can record what it has done; that may take
+    minutes. What was applied stays as it is. While the install's worker is away, the run waits for
+    it and no other run can change the install: only the worker knows whether a tool still runs.
 
     Example:
 
@@ -53,16 +53,16 @@ async def _cancel(name: str, detach: bool, output: Output) -> None:
     plane = await Plane.reach()
     workflow_id = await run_that_changes(plane, name)
     if workflow_id is None:
-        raise Refused(f"There is nothing to cancel: no run changes {name} now.")
+        raise Refused(f"There is nothing to cancel: no run is changing {name}.")
     kind = _kind(workflow_id)
     await _ask(plane, workflow_id)
     stuck = await stuck_if_asked(plane.client, workflow_id)
     if stuck:
-        raise Refused(f"{stuck}\nThe cancel is noted, and counts once it goes on.")
+        raise Refused(f"{stuck}\nThe cancel is noted, and takes effect once the run goes on.")
     if output is Output.JSON and detach:
         print_json({"run": workflow_id, "cancelling": True})
     if output is Output.TEXT:
-        Lines(err=True)(f"{workflow_id} is told to end. {_MEANINGS.get(kind, _OF_INSTALLS)}")
+        Lines(err=True)(f"{workflow_id} is being cancelled. {_MEANINGS.get(kind, _OF_INSTALLS)}")
     if not detach:
         end = await watch(plane, workflow_id, "", Manner(output, wanted="cancelled"))
         if output is Output.TEXT:
@@ -73,7 +73,7 @@ def _kind(workflow_id: str) -> str:
     kind, _ = owner_of(workflow_id) or ("", "")
     if kind in _ENTITIES:
         raise Refused(
-            f"{workflow_id} is no run, but {_ENTITIES[kind]}: it is not cancelled. Name a run, "
+            f"{workflow_id} is no run, but {_ENTITIES[kind]}; it cannot be cancelled. Name a run, "
             "such as deploy/acme/7."
         )
     return kind

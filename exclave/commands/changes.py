@@ -22,10 +22,10 @@ def provision(
     until_approval: UntilApprovalOption = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Prepare the customer's account: bring a release's sandbox, once its plan is approved.
+    """Prepare the customer's account: apply a release's sandbox, once its plan is approved.
 
-    The run is followed to its end. A plan is shown as soon as it waits; at a terminal you are
-    asked, elsewhere what to type is printed, and the run goes on waiting.
+    The run is followed to its end. A plan that waits is shown at once. At a terminal you are asked
+    to approve it; otherwise the command to type is printed, and the run goes on waiting.
 
     Example:
 
@@ -49,8 +49,8 @@ def deploy(
 ) -> None:
     """Deploy a release: each component that changes, once its plan is approved.
 
-    The run is followed to its end. A plan is shown as soon as it waits; at a terminal you are
-    asked, elsewhere what to type is printed, and the run goes on waiting.
+    The run is followed to its end. A plan that waits is shown at once. At a terminal you are asked
+    to approve it; otherwise the command to type is printed, and the run goes on waiting.
 
     Example:
 
@@ -74,13 +74,13 @@ def rollback(
         typer.Argument(
             metavar="[RELEASE]",
             help="A release that the install has run, or the beginning of its digest; by default "
-            "the one before.",
+            "the previous one.",
         ),
     ] = None,
     inputs: Annotated[
         bool,
         typer.Option(
-            "--inputs", help="Bring back the inputs that it had then; sensitive ones stay."
+            "--inputs", help="Also restore the inputs of that time, except sensitive ones."
         ),
     ] = False,
     detach: DetachOption = False,
@@ -111,9 +111,9 @@ def deprovision(
     until_approval: UntilApprovalOption = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Tear everything down, in reverse order and the sandbox last; each plan is asked for.
+    """Tear everything down in reverse order, the sandbox last; each plan must be approved.
 
-    Schedules end, and nothing is left in the install's store but its journal.
+    Schedules end, and only the journal is left in the install's store.
 
     Example:
 

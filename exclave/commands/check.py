@@ -1,4 +1,4 @@
-"""`exclave check`: what is wrong with an app config, as compilers tell it."""
+"""`exclave check`: reports what is wrong with an app config, in the form that compilers use."""
 
 from collections import Counter
 from dataclasses import asdict
@@ -25,9 +25,9 @@ def check_config(
 ) -> None:
     """Check an app config: every problem at once, with its file, line and key.
 
-    Errors must be mended. Warnings tell of what has no effect, most often a key that is spelled
-    wrong. Notes tell of what is known, and cannot be run yet, and of what a build will fetch:
-    nothing is fetched here. The exit status is 1 if there are errors.
+    Errors must be fixed. Warnings are about things without effect, most often a misspelt key. Notes
+    are about things that Exclave knows but cannot run yet, and about sources that a build will
+    fetch (this command fetches nothing). The exit status is 1 if there are errors.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""`exclave plan`, `approve` and `deny`: what waits for a person, and what the person says."""
+"""`exclave plan`, `approve` and `deny`: shows plans that wait, and sends a person's decision."""
 
 from typing import Annotated
 
@@ -27,9 +27,9 @@ def plan(
     component: ComponentOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Show the plans that wait for an approval, each like a diff.
+    """Show the plans that wait for an approval, each as a diff.
 
-    They are read from the install's worker, a page at a time; nothing sensitive is in them.
+    They are read from the install's worker, a page at a time; they contain nothing sensitive.
 
     Example:
 
@@ -49,7 +49,7 @@ def approve(
 ) -> None:
     """Approve a plan that waits, by its digest: exactly this plan is applied, and no other.
 
-    With --component, whichever plan of the component waits now is approved: look at it first.
+    With --component, the component's currently waiting plan is approved: look at it first.
 
     Example:
 
@@ -64,11 +64,11 @@ def deny(
     name: RunArgument,
     digest: DigestArgument = None,
     component: ComponentOption = None,
-    reason: Annotated[str, typer.Option("--reason", help="Why, for whoever reads the run.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="Why; shown in the run.")] = "",
     by: ByOption = "",
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Deny a plan that waits: its component fails, and what does not depend on it goes on.
+    """Deny a plan that waits: its component fails; components that do not depend on it go on.
 
     Example:
 
@@ -113,7 +113,7 @@ async def _decide(
     plane = await Plane.reach()
     workflow_id = await run_that_changes(plane, name)
     if workflow_id is None:
-        raise Refused(f"Nothing waits for an approval: no run changes {name} now.")
+        raise Refused(f"Nothing waits for an approval: no run is changing {name}.")
     found = _chosen(await waiting_plans(plane, workflow_id), digest, component, workflow_id)
     await decide(plane, workflow_id, found.digest, verdict)
     if output is Output.JSON:

@@ -1,4 +1,4 @@
-"""`exclave follow`: a run that was started before, from wherever it is to its end."""
+"""`exclave follow`: follows a run that was started before, to its end."""
 
 from client.control_plane import Plane
 from client.runs import run_named

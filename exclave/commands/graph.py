@@ -1,4 +1,4 @@
-"""`exclave graph`: an app's dependency graph, and what a change touches."""
+"""`exclave graph`: draws an app's dependency graph, and what a change affects."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -36,22 +36,22 @@ def graph(
     folder: FolderArgument,
     form: Annotated[Form, typer.Option("--as", help="How to draw it.")] = Form.TREE,
     inputs: Annotated[
-        list[str], typer.Option("--input", metavar="NAME", help="Mark what this input touches.")
+        list[str], typer.Option("--input", metavar="NAME", help="Mark what this input affects.")
     ] = [],  # noqa: B006 - typer reads it, and nobody changes it
     component: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Mark what this component (or sandbox) touches."),
+        typer.Option(metavar="NAME", help="Mark what this component (or sandbox) affects."),
     ] = None,
     against: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Mark what a deploy over that config touches."),
+        typer.Option(metavar="DIR", help="Mark what changes compared with that config."),
     ] = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Draw which component needs which; each stands below what it needs.
+    """Draw which component needs which; each is drawn below those that it needs.
 
-    With --input, --component or --against, what such a change touches is marked and listed, in the
-    order in which it is done, with the reason.
+    With --input, --component or --against, what such a change affects is marked and listed, with
+    reasons, in the order in which it would be deployed.
 
     Example:
 
@@ -63,7 +63,7 @@ def graph(
     """
     with ending():
         if sum([bool(inputs), component is not None, against is not None]) > 1:
-            raise Refused("Name one of --input, --component and --against, not several.")
+            raise Refused("Give only one of --input, --component and --against.")
         config = _loaded(folder)
         touched = _touched(config, folder, inputs, component, against)
         needed_by = edges(config)
@@ -124,9 +124,9 @@ def _digests(config: AppConfig, folder: Path) -> dict[str, str]:
     for part in parts:
         module = config.module(part)
         if module is None:
-            raise AssertionError("the parts are the config's own")
+            raise AssertionError("the parts come from this config")
         if not module.source.is_local:
-            # What lies elsewhere is not looked at; which part of it is meant stands in the config.
+            # Remote sources are not fetched here; their address, as configured, stands for them.
             found[part] = module.source.model_dump_json()
             continue
         try:

@@ -1,4 +1,4 @@
-"""`exclave set-inputs`: values of the app's inputs, for the next deploy."""
+"""`exclave set-inputs`: sets values of the app's inputs for the next deploy."""
 
 from typing import Annotated
 
@@ -18,15 +18,15 @@ def set_inputs(
     install: InstallArgument,
     values: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME=VALUE]...", help="Inputs, and the values they get."),
+        typer.Argument(metavar="[NAME=VALUE]...", help="Inputs and their new values."),
     ] = None,
     unset: Annotated[
         list[str] | None,
-        typer.Option("--unset", metavar="NAME", help="Take a value back to its default."),
+        typer.Option("--unset", metavar="NAME", help="Reset this input to its default."),
     ] = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Set inputs of an install; the next deploy brings them, and plans what references them.
+    """Set inputs of an install; the next deploy uses them, and plans what references them.
 
     A sensitive input never passes through the control plane: it is set on the customer's side,
     with `exclave worker set-input`.

@@ -41,8 +41,8 @@ def install(
         typer.Option(
             "--store",
             metavar="URL",
-            help="Where the customer wants the install's store, as s3://BUCKET/PREFIX; else it is "
-            "a folder of the worker's machine.",
+            help="The install's store, as s3://BUCKET/PREFIX; by default, a folder on the worker's "
+            "machine.",
         ),
     ] = None,
     store_region: Annotated[
@@ -51,16 +51,16 @@ def install(
     store_endpoint: Annotated[
         str | None,
         typer.Option(
-            "--store-endpoint", metavar="URL", help="Of a store that speaks S3 and is not AWS."
+            "--store-endpoint", metavar="URL", help="For a store that speaks S3 but is not AWS."
         ),
     ] = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Create an install of an app, and write the stack that its customer applies.
 
-    With --release, inputs can be set before the first deploy. An install that is there already is
-    left as it is; its stack can be written again at any time. Behind a gateway each time brings a
-    fresh one-time token, with which the worker enrols; older ones stay good until they end.
+    With --release, inputs can be set before the first deploy. An existing install is left as it is;
+    its stack can be written again at any time. Behind a gateway, each time also writes a fresh
+    one-time token, with which the worker enrols; older ones stay valid until they expire.
 
     Example:
 
@@ -85,7 +85,7 @@ async def _install(input: InstallInput, folder: Path | None, wait: bool, output:
     answer: dict[str, Any] = {"install": input.install, "app": input.app, "began": began}
     waiting = _Waiting(plane, input.install, says)
     if began or folder is not None:
-        # Rendered last of all when an install begins: it has begun well.
+        # The stack is rendered last when an install begins, so once it is there, all went well.
         stack = await waiting.until(lambda: _stack(plane, input.install))
         if folder is not None:
             files = write_stack(stack, folder)
@@ -96,7 +96,7 @@ async def _install(input: InstallInput, folder: Path | None, wait: bool, output:
                     plane, input.install, folder / stack.token_file, says
                 )
     if wait:
-        says("Waits for the install's worker to connect.")
+        says("Waiting for the install's worker to connect.")
         worker = await waiting.until(lambda: _worker(plane, input.install))
         answer["worker"] = worker.model_dump(mode="json")
         says(f"The worker on {worker.description.host} is connected.")
@@ -107,12 +107,12 @@ async def _install(input: InstallInput, folder: Path | None, wait: bool, output:
 async def _token(plane: Plane, install: str, path: Path, says: Lines) -> dict[str, str]:
     token, minted = await fresh_token(plane, f"install/{install}")
     write_token(path, token)
-    says(f"A fresh one-time token for its worker is in {path}; it ends at {minted.expires}.")
+    says(f"A fresh one-time token for its worker is in {path}; it expires at {minted.expires}.")
     return {"file": str(path), "expires": minted.expires}
 
 
 async def _begin(plane: Plane, input: InstallInput) -> bool:
-    """Start Install; False where it runs already, and for the same app."""
+    """Start Install; returns False if it is already running for the same app."""
     workflow_id = install_workflow_id(input.install)
     summary = f"the install {input.install} of {input.app}"
     try:
@@ -121,7 +121,7 @@ async def _begin(plane: Plane, input: InstallInput) -> bool:
         app = (await status_of(plane, input.install)).app
         if app != input.app:
             raise Refused(
-                f"There is an install {input.install!r} already, of the app {app!r}; choose "
+                f"There is already an install {input.install!r}, of the app {app!r}; choose "
                 "another name."
             ) from None
         return False
@@ -134,18 +134,18 @@ def _began(input: InstallInput) -> str:
 
 def _was_there(input: InstallInput) -> str:
     given = [f"--{key}" for key in ("release", "store") if getattr(input, key) is not None]
-    unread = f"; what it was given with {' and '.join(given)} is left unread" if given else ""
-    return f"The install {input.install} is there already{unread}."
+    ignored = f"; {' and '.join(given)} had no effect" if given else ""
+    return f"The install {input.install} already exists{ignored}."
 
 
 class _Waiting:
-    """Waits for something of an Install, looking again whenever something happened there."""
+    """Waits for something from an Install, looking again whenever its history has news."""
 
     def __init__(self, plane: Plane, install: str, says: Lines) -> None:
         self._plane = plane
         self._install = install
         self._says = says
-        self._told: set[str] = set()
+        self._printed: set[str] = set()
 
     async def until(self, look: Callable[[], Awaitable[T | None]]) -> T:
         """What `look` finds, once it finds something.
@@ -161,12 +161,12 @@ class _Waiting:
             if found is not None:
                 return found
             for words in (one.trouble, *(f"{of}: {note}" for of, note in one.notes.items())):
-                self._tell(words)
+                self._print_once(words)
         raise AssertionError("the last look has the end")
 
-    def _tell(self, words: str) -> None:
-        if words and words not in self._told:
-            self._told.add(words)
+    def _print_once(self, words: str) -> None:
+        if words and words not in self._printed:
+            self._printed.add(words)
             self._says.block(shown_output(words), rest="  ")
 
 
@@ -174,7 +174,7 @@ async def _stack(plane: Plane, install: str) -> Stack | None:
     try:
         return await plane.ask(install_workflow_id(install), "stack", Stack)
     except Refused:
-        # Not rendered yet; why not, its activity tells.
+        # Not rendered yet; if there is trouble, the pending activity says so.
         return None
 
 

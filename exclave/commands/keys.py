@@ -16,7 +16,7 @@ from wire.encryption.keys import MasterKeys
 from wire.encryption.subjects import ACCESS
 
 keys = typer.Typer(
-    help="The keys that payloads are encrypted with. Nobody can read a history without them: keep "
+    help="The keys that payloads are encrypted with. Without them nobody can read a history: keep "
     "a copy where you keep secrets.\n\n"
     "Example:\n\n    exclave keys new keys.json",
     no_args_is_help=True,
@@ -29,7 +29,7 @@ File = Annotated[Path, typer.Argument(help="The file of the master keys.")]
 
 @keys.command("new")
 def new(file: File) -> None:
-    """Make a file with one new master key, for its owner alone.
+    """Make a file with one new master key, readable only by its owner.
 
     Example:
 
@@ -47,9 +47,9 @@ def new(file: File) -> None:
 def add(file: File) -> None:
     """Add a new key, which is not used yet.
 
-    Bring the file to all processes of the control side, and its part to the gateways (exclave keys
-    gateway); then: exclave keys use FILE KEY. Install workers are handed the new key when they meet
-    it.
+    Copy the file to all processes of the control side, and the gateways' part to the gateways
+    (exclave keys gateway); then run: exclave keys use FILE KEY. Install workers get the new key
+    when they first need it.
 
     Example:
 
@@ -64,7 +64,7 @@ def add(file: File) -> None:
 
 @keys.command("use")
 def use(file: File, key: Annotated[str, typer.Argument(help="The key's id.")]) -> None:
-    """Encrypt with another key from now on; what older ones have encrypted stays readable.
+    """Encrypt with another key from now on; payloads under older keys stay readable.
 
     Example:
 
@@ -77,11 +77,11 @@ def use(file: File, key: Annotated[str, typer.Argument(help="The key's id.")]) -
 @keys.command("gateway")
 def gateway(
     file: File,
-    out: Annotated[Path, typer.Argument(help="Where to; `payload_keys` of gateway.toml names it.")],
+    out: Annotated[Path, typer.Argument(help="The file that gateway.toml names: `payload_keys`.")],
 ) -> None:
-    """Write the keys with which gateways read who may pass, and nothing of any install.
+    """Write the keys with which gateways read who may pass; they open no install's payloads.
 
-    The namespace is the one that TEMPORAL_NAMESPACE or temporal.toml says.
+    The namespace comes from TEMPORAL_NAMESPACE or temporal.toml.
 
     Example:
 

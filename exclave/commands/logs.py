@@ -1,4 +1,4 @@
-"""`exclave logs`: what the tools of a run printed, read from the install's worker."""
+"""`exclave logs`: prints the output of a run's tools, read from the install's worker."""
 
 from typing import Annotated
 
@@ -18,14 +18,14 @@ def logs(
     name: RunArgument,
     component: ComponentOption = None,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until the run has ended.")
+        bool, typer.Option("--follow", "-f", help="Keep printing until the run has ended.")
     ] = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Print what the tools of a run printed: of each component, and of each step of its actions.
+    """Print the output of a run's tools: for each component, and each step of its actions.
 
-    It is kept on the customer's side, and read from the install's worker, without what is
-    sensitive. Where the worker is away, the exit status is 4.
+    Logs are kept on the customer's side and read from the install's worker, with sensitive values
+    masked. If the worker is away, the exit status is 4.
 
     Example:
 

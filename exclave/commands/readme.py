@@ -1,4 +1,4 @@
-"""`exclave readme`: the app's page for people, with the values of one install."""
+"""`exclave readme`: prints the app's readme with the values of one install."""
 
 from typing import Annotated
 
@@ -21,9 +21,9 @@ def readme(
 ) -> None:
     """Print the app's readme with the values of an install, in Markdown.
 
-    It is rendered by the install's worker, without what is sensitive. A value that is not there
-    yet leaves its place as it is written, which is told on standard error. Where the worker is
-    away, the exit status is 4.
+    The install's worker renders it, with sensitive values masked. Where a value does not exist yet,
+    the template stays in the text, and a message on standard error says so. If the worker is away,
+    the exit status is 4.
 
     Example:
 
@@ -44,8 +44,8 @@ async def _readme(install: str, output: Output) -> None:
         print_json(found.model_dump(mode="json"))
         return
     Lines().block(found.text)
-    told = Lines(err=True)
+    remarks = Lines(err=True)
     for problem in found.problems:
-        told(f"stays as it is written: {problem}")
+        remarks(f"left unrendered: {problem}")
     if found.is_cut:
-        told("The readme is longer than what is sent; the rest is left out.")
+        remarks("The readme is too long to be sent as a whole; its end is missing.")

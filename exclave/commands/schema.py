@@ -1,4 +1,4 @@
-"""`exclave schema`: JSON Schema of an app config's files, for editors."""
+"""`exclave schema`: prints JSON Schemas of an app config's files, for editors."""
 
 import json
 from pathlib import Path
@@ -15,13 +15,14 @@ from exclave.screens.terminal import write
 
 def print_schema(
     kind: Annotated[
-        str | None, typer.Argument(metavar="KIND", help="As in `action`; none lists them.")
+        str | None, typer.Argument(metavar="KIND", help="For example `action`; none lists them.")
     ] = None,
     everything: Annotated[
-        Path | None, typer.Option("--all", metavar="DIR", help="Write that of each kind there.")
+        Path | None,
+        typer.Option("--all", metavar="DIR", help="Write all schemas into this folder."),
     ] = None,
 ) -> None:
-    """Print the JSON Schema of a kind of file, or write those of all kinds to a folder.
+    """Print the JSON Schema of a kind of file, or write all schemas into a folder.
 
     An editor that knows TOML (Taplo, Even Better TOML) checks and completes a file whose first line
     names its schema: `#:schema ./schemas/action.json`.

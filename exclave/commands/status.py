@@ -1,4 +1,4 @@
-"""`exclave status`: what runs where, what waits for whom, and what failed."""
+"""`exclave status`: shows what runs where, what waits for whom, and what failed."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -19,7 +19,7 @@ def status(
         str | None,
         typer.Argument(
             metavar="[INSTALL]",
-            help="One install, from near; without it, all.",
+            help="One install, in detail; without it, all.",
             callback=check_name,
         ),
     ] = None,
@@ -28,11 +28,11 @@ def status(
         typer.Option("--app", metavar="NAME", help="Installs of this app.", callback=check_name),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="However many there are; else the newest 50.")
+        bool, typer.Option("--all", help="Show all installs, not only the newest 50.")
     ] = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Tell what runs where, what waits for whom, and what failed and why.
+    """Show what runs where, what waits for whom, and what failed and why.
 
     Example:
 

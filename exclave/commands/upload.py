@@ -1,4 +1,4 @@
-"""`exclave upload`: checks an app config, and pushes it for a build to take by its digest."""
+"""`exclave upload`: checks an app config, and pushes it as the source of a build."""
 
 import json
 from pathlib import Path
@@ -24,9 +24,9 @@ def upload(
 ) -> None:
     """Check an app config and upload it as the source of a build.
 
-    Prints the source's digest alone on standard output; problems and the next command go to
-    standard error. With problems nothing is uploaded and the exit status is 1. `exclave build`
-    does this and the build.
+    Only the source's digest goes to standard output; problems and the next command go to standard
+    error. If the config has errors, nothing is uploaded and the exit status is 1. `exclave build`
+    uploads and builds in one step.
 
     Example:
 
@@ -47,7 +47,7 @@ def upload(
 
 
 def _next_command(folder: Path, source: str) -> str:
-    """How to build what was uploaded; the folder's name is the likeliest name of the app."""
+    """How to build what was uploaded; the folder's name is taken for the app's name."""
     app = likely_app(folder) or "APP"
     build_input = json.dumps({"app": app, "source": source})
     return (

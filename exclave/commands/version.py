@@ -1,4 +1,4 @@
-"""`exclave version`: which Exclave this is, and what it runs on."""
+"""`exclave version`: prints the versions of Exclave and of what it runs on."""
 
 import platform
 from importlib.metadata import version
@@ -25,7 +25,7 @@ def print_version(output: OutputOption = Output.TEXT) -> None:
 
 
 def versions() -> dict[str, Any]:
-    """Each thing that a report of a fault should name, and its version."""
+    """The versions that a fault report should name."""
     return {
         "exclave": version("exclave"),
         "python": platform.python_version(),

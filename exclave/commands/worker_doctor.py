@@ -1,4 +1,4 @@
-"""`exclave worker doctor`: what the worker's machine cannot reach, and why."""
+"""`exclave worker doctor`: finds what the worker's machine cannot reach, and why."""
 
 import asyncio
 import tempfile
@@ -32,10 +32,10 @@ def doctor(
     ] = Path(),
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Say which of the hosts that the worker needs cannot be reached, and why.
+    """Find out which of the hosts that the worker needs cannot be reached, and why.
 
-    It goes the worker's own way: run it as the worker's user, with the worker's HTTPS_PROXY. It
-    ends with 0 if the worker can work, and with 1 if something is in its way.
+    It connects in the same way as the worker: run it as the worker's user, with the worker's
+    HTTPS_PROXY. The exit status is 0 if the worker can work, and 1 if something is in its way.
 
     Example:
 

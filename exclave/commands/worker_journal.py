@@ -1,4 +1,4 @@
-"""`exclave worker journal`: what the worker was told, what it ran, and what came of it."""
+"""`exclave worker journal`: prints or verifies the audit log of an install worker."""
 
 import sys
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def journal(
         typer.Option(
             "--heads",
             metavar="FILE",
-            help="The worker's log, which tells a head for each operation: each must be in the "
+            help="The worker's log, which has a head for each operation: each must be in the "
             "chain. - is standard input. With --verify.",
         ),
     ] = None,
@@ -56,21 +56,20 @@ def journal(
             "--first",
             min=1,
             metavar="NUMBER",
-            help="The oldest line that must be there: the ones before were archived. With "
-            "--verify.",
+            help="The oldest line that must be there; earlier ones were archived. With --verify.",
         ),
     ] = 1,
     since: Annotated[
         str | None,
-        typer.Option("--since", metavar="TIME", help="Only what is newer, as 2030-01-31[T12:00]."),
+        typer.Option("--since", metavar="TIME", help="Only newer lines: 2030-01-31[T12:00]."),
     ] = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Print the worker's journal, or verify it.
+    """Print or verify the worker's audit log: what it was asked to do, what it ran, how it ended.
 
-    What was cut off at its end, or made anew, is missed only by a head that was kept: the store
-    keeps one; the worker's log, which systemd keeps, has one for each operation; and whoever keeps
-    the head that --verify prints, somewhere else, need trust neither.
+    An end that was cut off, or a forged chain, is noticed only by comparing with a head that was
+    kept. The store keeps one; the worker's log, which systemd keeps, has one for each operation. If
+    you keep the head that --verify prints somewhere else, you need to trust neither.
 
     Example:
 
@@ -111,8 +110,8 @@ def _heads(file: Path | None) -> list[Head]:
         raise CommandEnded(Exit.USAGE, f"{file} cannot be read: {error.strerror}") from error
     found = Head.all_told_in(text)
     if not found:
-        # A text with none in it would prove nothing, and look as if it did.
-        raise CommandEnded(Exit.USAGE, f"{file} tells no head, as the worker's log does")
+        # Without a head in it, a successful check would prove nothing.
+        raise CommandEnded(Exit.USAGE, f"{file} contains no head; the worker's log has them")
     return found
 
 
@@ -137,14 +136,14 @@ def _verify(side: CustomersSide, heads: list[Head], first: int, output: Output) 
     else:
         _show(Lines(), side, found, stored)
     if found.problems:
-        told = "\n".join(found.problems)
+        problems = "\n".join(found.problems)
         more = f"\nand {found.more} more" if found.more else ""
-        raise Refused(f"The journal of {side.install} is not whole:\n{told}{more}")
+        raise Refused(f"The audit log of {side.install} is not intact:\n{problems}{more}")
 
 
 def _show(lines: Lines, side: CustomersSide, found: Verified, stored: Head | None) -> None:
-    whole = "is not whole" if found.problems else "is whole"
-    lines(f"The journal of {side.install}, in {side.journal.folder}, {whole}.")
+    whole = "is not intact" if found.problems else "is intact"
+    lines(f"The audit log of {side.install}, in {side.journal.folder}, {whole}.")
     lines(f"  lines     {found.count}")
     if found.first and found.last:
         lines(f"  first     line {found.first.number}, {found.first.at}")
@@ -152,9 +151,9 @@ def _show(lines: Lines, side: CustomersSide, found: Verified, stored: Head | Non
         lines(f"  head      {_written(found.last.head)}")
     lines(f"  in store  {_written(stored) if stored else 'no head is kept there'}")
     if found.unended:
-        lines(f"  no end    {found.unended} things told: the worker was killed, or is at work")
+        lines(f"  no end    {found.unended} tasks: the worker was killed, or is still at work")
     if found.torn:
-        lines(f"  torn      {found.torn} lines, by crashes, are kept aside")
+        lines(f"  torn      {found.torn} lines, torn by crashes, were set aside")
 
 
 def _document(found: Verified, stored: Head | None) -> dict[str, object]:
@@ -192,12 +191,12 @@ def _parsed(side: CustomersSide) -> Iterator[Line]:
         try:
             yield parse_line(raw)
         except NoLine as error:
-            Lines(err=True)(f"the {number}. line in the files cannot be read: {error}")
+            Lines(err=True)(f"line {number} of the files cannot be read: {error}")
 
 
 def _words(line: Line) -> str:
     facts = line.facts
-    told = [str(facts[name]) for name in _LINES_OF.get(line.kind, ()) if name in facts]
-    told += [f"{name}={short(str(facts[name]))}" for name in _DIGESTS if name in facts]
+    words = [str(facts[name]) for name in _LINES_OF.get(line.kind, ()) if name in facts]
+    words += [f"{name}={short(str(facts[name]))}" for name in _DIGESTS if name in facts]
     of = f" of {facts['told']}" if "told" in facts else ""
-    return f"{line.number:>6}  {line.at}  {line.kind}{of}: {' '.join(told)}"
+    return f"{line.number:>6}  {line.at}  {line.kind}{of}: {' '.join(words)}"

@@ -1,4 +1,4 @@
-"""`exclave worker plans`, `approve` and `deny`: the customer's own word on what is applied."""
+"""`exclave worker plans`, `approve` and `deny`: the customer's own decision on what is applied."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -21,8 +21,8 @@ PlanOption = Annotated[
     typer.Option(
         "--plan",
         metavar="DIGEST",
-        help=f"The plan's digest, or its first {_LEAST_DIGITS} digits or more; not needed where "
-        "only one waits.",
+        help=f"The plan's digest, or at least its first {_LEAST_DIGITS} digits; not needed if only "
+        "one plan waits.",
     ),
 ]
 
@@ -51,7 +51,7 @@ def plans(
         if not found:
             lines(f"No plan of {side.install} waits for the customer's approval.")
             if not side.rules.policy().asks_customer:
-                lines("By the policy, none needs it: approval is vendor.")
+                lines("The policy requires none: approval is vendor.")
         for one in found:
             lines(_words(one))
             if view:
@@ -59,7 +59,7 @@ def plans(
 
 
 def approve(enrolment: EnrolmentOption, data: DataOption, plan: PlanOption = None) -> None:
-    """Approve a plan, for the customer; its apply begins at once, or within the policy's hours.
+    """Approve a plan for the customer; its apply begins at once, or within the policy's hours.
 
     Example:
 
@@ -74,10 +74,10 @@ def deny(
     data: DataOption,
     plan: PlanOption = None,
     reason: Annotated[
-        str, typer.Option("--reason", help="Why; the vendor reads it in the run's failure.")
+        str, typer.Option("--reason", help="Why; shown to the vendor in the run's failure.")
     ] = "",
 ) -> None:
-    """Deny a plan, for the customer: its component fails, and nothing of it is applied.
+    """Deny a plan for the customer: its component fails, and nothing of the plan is applied.
 
     Example:
 
@@ -105,27 +105,27 @@ def _named(side: CustomersSide, plan: str | None) -> Question:
         return found[0]
     digits = plan.removeprefix("sha256:").lower()
     if len(digits) < _LEAST_DIGITS:
-        raise Refused(f"{plan!r} is too short; give {_LEAST_DIGITS} digits of the digest or more.")
-    of_it = [one for one in found if one.digest.removeprefix("sha256:").startswith(digits)]
-    if len(of_it) != 1:
-        raise Refused(f"{len(of_it)} plans that wait begin with {plan!r}:\n{listed}")
-    return of_it[0]
+        raise Refused(f"{plan!r} is too short; give at least {_LEAST_DIGITS} digits of the digest.")
+    matching = [one for one in found if one.digest.removeprefix("sha256:").startswith(digits)]
+    if len(matching) != 1:
+        raise Refused(f"{len(matching)} waiting plans begin with {plan!r}:\n{listed}")
+    return matching[0]
 
 
 def _words(one: Question) -> str:
     verb = "teardown of " if one.verb == "teardown" else ""
     at = datetime.fromtimestamp(one.asked_at, UTC).isoformat(timespec="seconds")
-    told = f"{verb}{part_shown(one.component)}: {one.changes}; {one.digest}"
-    return f"{told}, of release {one.release} in {one.run}, waits since {at}"
+    what = f"{verb}{part_shown(one.component)}: {one.changes}; {one.digest}"
+    return f"{what}, of release {one.release} in {one.run}, waits since {at}"
 
 
 def _view(side: CustomersSide, one: Question) -> str:
     found = load_view(side.store, one.plan_key)
-    return found[1] if found else "The store has this plan no more."
+    return found[1] if found else "The store does not have this plan any more."
 
 
 def _document(one: Question, view: str) -> dict[str, object]:
-    told: dict[str, object] = {
+    document: dict[str, object] = {
         "component": one.component,
         "verb": one.verb,
         "changes": one.changes,
@@ -134,4 +134,4 @@ def _document(one: Question, view: str) -> dict[str, object]:
         "run": one.run,
         "waits_since": datetime.fromtimestamp(one.asked_at, UTC).isoformat(timespec="seconds"),
     }
-    return told | ({"view": view} if view else {})
+    return document | ({"view": view} if view else {})

@@ -66,7 +66,7 @@ def test_policy_approval_and_journal(site: Site) -> None:
     assert site.outcomes(run) == {"net": "applied"}
     assert site.lines()
 
-    assert "is whole" in command(site, "journal", "--verify")
+    assert "is intact" in command(site, "journal", "--verify")
     lines = journal(site)
     [let_in] = [one for one in lines if one["kind"] == "let in"]
     begun = {one["number"] for one in lines if one["kind"] == "told"}
@@ -88,4 +88,4 @@ def test_policy_approval_and_journal(site: Site) -> None:
     command(site, "deny", "--reason", "not this week")
     assert "not this week" in str(site.result(run))
     assert not site.worker.store_file("components/db.json").exists()
-    assert "is whole" in command(site, "journal", "--verify")
+    assert "is intact" in command(site, "journal", "--verify")

@@ -66,9 +66,9 @@ def side(tmp_path: Path) -> Side:
 
 def test_nothing_waits(side: Side) -> None:
     assert "No plan of acme waits" in side.run("plans")
-    assert "none needs it: approval is vendor" in side.run("plans")
+    assert "requires none: approval is vendor" in side.run("plans")
     (side.enrolment.parent / "policy.toml").write_text('approval = "customer"')
-    assert "none needs it" not in side.run("plans")
+    assert "requires none" not in side.run("plans")
     assert "No plan of acme waits" in side.run("approve", status=1)
 
 
@@ -136,7 +136,7 @@ def test_a_whole_journal_is_told_with_its_head(side: Side) -> None:
     keep_head(side.store, Machine.here(side.data).id, last.head)
     said = side.run("journal", "--verify")
     head = f"{last.number}:{last.hash}"
-    assert "is whole" in said and said.count(head) == 2
+    assert "is intact" in said and said.count(head) == 2
     assert side.run("journal", "--verify", "--head", head)
     log = side.data / "worker.log"
     log.write_text(f"INFO The worker's journal is at {head}.\n")
@@ -146,7 +146,7 @@ def test_a_whole_journal_is_told_with_its_head(side: Side) -> None:
         "journal", "--verify", "--heads", str(log), status=1
     )
     log.write_text(f"an id with 99:sha256:{'0' * 64}. in it: no head was told")
-    assert "tells no head" in side.run("journal", "--verify", "--heads", str(log), status=2)
+    assert "contains no head" in side.run("journal", "--verify", "--heads", str(log), status=2)
     printed = side.run("journal")
     assert "told: terraform.apply net x" in printed
     assert f"ran of 1: apply plan_file={'f' * 12}" in printed
@@ -163,11 +163,11 @@ def test_a_journal_that_was_cut_off_is_told_by_the_store_and_by_the_head(side: S
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines[:2]))
     said = side.run("journal", "--verify", status=1)
-    assert "line 3, of the kept head" in said and "is not whole" in said
+    assert "line 3, of the kept head" in said and "is not intact" in said
     answer = json.loads(side.run("journal", "--verify", "-o", "json", status=1).splitlines()[0])
     assert (answer["whole"], answer["lines"]) == (False, 2)
     file.write_bytes(b"".join(lines[:3]))
-    assert "is whole" in side.run("journal", "--verify")
+    assert "is intact" in side.run("journal", "--verify")
     kept = f"{heads[3].number}:{heads[3].hash}"
     assert "line 4, of the kept head" in side.run("journal", "--verify", "--head", kept, status=1)
     other = f"{heads[2].number}:sha256:{'0' * 64}"

@@ -124,6 +124,6 @@ async def test_what_is_wrong_with_the_folder_is_told_before_anything_else(
     (folder / "metadata.toml").write_text('version = "v9"\n')
     typed = await person.types("build", str(folder), "--registry", "http://127.0.0.1:1")
     assert (typed.status, typed.out) == (1, "")
-    assert "name it with --app" in typed.err
+    assert "name the app with --app" in typed.err
     typed = await person.types("build", str(folder), "--app", "shop")
     assert typed.err.startswith("metadata.toml:1: error: version: ")

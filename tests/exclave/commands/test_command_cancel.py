@@ -14,14 +14,14 @@ async def test_the_run_that_holds_an_installs_turn_is_cancelled(person: Person, 
     await asked(run, "net")
     typed = await person.types("cancel", site.install)
     assert typed.status == 0, typed.err
-    assert f"{run.id} is told to end. Nothing more is begun." in typed.err
+    assert f"{run.id} is being cancelled. Nothing more begins." in typed.err
     assert "nothing is rolled back" in typed.err
     assert typed.out.endswith(f"{run.id} is cancelled.\n")
     assert await ended(run) == WorkflowExecutionStatus.CANCELED
     await site.holder(None)
     typed = await person.types("cancel", site.install)
     assert typed.status == 1
-    assert "no run changes" in typed.err
+    assert "no run is changing" in typed.err
     typed = await person.types("cancel", run.id)
     assert typed.status == 1
     assert "has ended (canceled)" in typed.err

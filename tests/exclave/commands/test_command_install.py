@@ -20,7 +20,7 @@ async def test_an_install_begins_with_its_stack_and_its_worker(
     flags = ("install", install, "--app", site.app, "--release", RELEASE)
     folder = tmp_path / "stack"
     async with person.begins(*flags, "--stack", str(folder), "--wait") as running:
-        await running.until("Waits for the install's worker")
+        await running.until("Waiting for the install's worker")
         assert (folder / "README.md").read_text() == install
         assert (folder / "README.md").stat().st_mode & 0o777 == 0o644
         async with site.serving():
@@ -28,7 +28,7 @@ async def test_an_install_begins_with_its_stack_and_its_worker(
     assert typed.status == 0, typed.err
     assert "vm-1 is connected" in typed.err
     again = await person.types(*flags, "--stack", str(folder), "-o", "json")
-    assert "with --release is left unread" in again.err
+    assert "--release had no effect" in again.err
     assert again.document == {
         "install": install,
         "app": site.app,

@@ -65,5 +65,5 @@ def test_a_config_against_another(tmp_path: Path) -> None:
 def test_what_the_app_does_not_have_is_told(tmp_path: Path) -> None:
     assert "it has: cache_mb, greeting" in graph(SHOP, "--input", "nothing", status=1)
     assert "it has: api" in graph(SHOP, "--component", "nothing", status=1)
-    assert "not several" in graph(SHOP, "--input", "region", "--component", "api", status=1)
+    assert "only one of" in graph(SHOP, "--input", "region", "--component", "api", status=1)
     assert "metadata.toml" in graph(tmp_path, status=1)
