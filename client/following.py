@@ -56,7 +56,7 @@ class End:
 
 
 @dataclass
-class Look:
+class Snapshot:
     """A snapshot of a run."""
 
     doing: str = ""
@@ -86,11 +86,11 @@ class Following:
         self._handle = plane.run(workflow_id, run_id or None)
         self._events = self._from_the_start()
         self._page: asyncio.Task[None] | None = None
-        self._last = Look()
+        self._last = Snapshot()
         self._unasked = False
         """The history had news, but the run could not be asked then."""
 
-    async def looks(self) -> AsyncIterator[Look]:
+    async def snapshots(self) -> AsyncIterator[Snapshot]:
         """Yields snapshots of the run; the last one has its end.
 
         Raises:
@@ -98,7 +98,7 @@ class Following:
         """
         try:
             while True:
-                self._last = await self._look(await self._news())
+                self._last = await self._snapshot(await self._news())
                 yield self._last
                 if self._last.end is not None:
                     return
@@ -138,26 +138,28 @@ class Following:
             self._go_on_with(self.history.continued_by)
         return news
 
-    async def _look(self, news: bool | str) -> Look:
+    async def _snapshot(self, news: bool | str) -> Snapshot:
         if isinstance(news, str):
             return self._again(trouble=news)
         if not news and not self._unasked:
             return await self._quiet()
-        look = await self._ask()
+        snapshot = await self._ask()
         if self.history.closed:
-            look.end = await self._end()
-        return look
+            snapshot.end = await self._end()
+        return snapshot
 
-    def _again(self, **changes: Any) -> Look:
+    def _again(self, **changes: Any) -> Snapshot:
         """The previous snapshot, with changes."""
-        return Look(
+        return Snapshot(
             doing=self._last.doing, parts=self._last.parts, plans=self._last.plans, **changes
         )
 
-    async def _ask(self) -> Look:
+    async def _ask(self) -> Snapshot:
         owner = owner_of(self.workflow_id)
         if owner is None or owner[0] not in _REPORTS_PROGRESS:
-            return Look(parts=[Part(one.name, one.state, one.words) for one in self.history.works])
+            return Snapshot(
+                parts=[Part(one.name, one.state, one.words) for one in self.history.works]
+            )
         self._unasked = False
         try:
             ask = self._plane.ask
@@ -171,9 +173,9 @@ class Following:
             silent = f"{self.workflow_id} does not answer now, and is asked again."
             return self._again(trouble=silent if isinstance(error, Away) else error.message)
         parts = [Part(one.component, one.state, one.words) for one in progress.parts]
-        return Look(doing=progress.doing, parts=parts, plans=waiting.plans)
+        return Snapshot(doing=progress.doing, parts=parts, plans=waiting.plans)
 
-    async def _quiet(self) -> Look:
+    async def _quiet(self) -> Snapshot:
         """A snapshot after a quiet while: what pending work says, and whether the run is stuck."""
         try:
             described = await self._handle.describe(rpc_timeout=ANSWER)

@@ -84,7 +84,7 @@ class Overview:
 
 
 @dataclass(frozen=True)
-class Close:
+class InstallDetails:
     """One install in detail."""
 
     status: InstallStatus
@@ -120,7 +120,7 @@ async def overview(plane: Plane, app: str | None, *, everything: bool) -> Overvi
     return Overview(by_name, total, builds)
 
 
-async def close_look(plane: Plane, install: str) -> Close:
+async def install_details(plane: Plane, install: str) -> InstallDetails:
     """Look at one install.
 
     Raises:
@@ -131,7 +131,7 @@ async def close_look(plane: Plane, install: str) -> Close:
     polled = await plane.polled(install_queue(install))
     runs = (await _runs_of(plane, [install])).get(install, [])
     schedules = await asyncio.gather(*(_next_time(plane, one) for one in status.schedules))
-    return Close(
+    return InstallDetails(
         status=status,
         worker=turned_away(await _known(plane), install)
         or _worker(polled, met=status.worker is not None),

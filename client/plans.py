@@ -86,7 +86,7 @@ async def _read_page(plane: Plane, run: str, plan: WaitingPlan, number: int) -> 
     return await plane.send_update(run, "view", request, PlanView)
 
 
-def who() -> str:
+def user_name() -> str:
     """The name of the user who runs the command; empty if the machine does not know it."""
     try:
         return getpass.getuser()

@@ -82,7 +82,7 @@ class Reader:
         reading: dict[int, asyncio.Task[int]] = {}
         following = Following(self.plane, run, run_id)
         try:
-            async for _ in following.looks():
+            async for _ in following.snapshots():
                 for number, work in enumerate(following.history.works):
                     # A child run can only be read once it has started.
                     if number not in reading and (work.run_id or not work.is_run):

@@ -1,6 +1,7 @@
-"""The `exclave` command. `main` lists the commands, `commands/` has their modules.
+"""The `exclave` command: `main` lists the commands, `commands/` has their modules.
 
-Beside them: `plane` reaches the control plane, and `refusals` says what it refuses; `following`
-looks at a run whenever something happens, `watching` tells of it to its end, and `desk` puts its
-plans before a person; `screens/` is what a person sees. `dev/` is the development control plane.
+`watching` follows a run to its end, and `approval_prompts` asks a person about its plans.
+`screens/` is what a person sees. `worker` and `worker_machine` are for the customer's side. `dev/`
+is the development control plane, `demo/` a story that runs on it. Calls to the control plane are
+in the room `client/`.
 """

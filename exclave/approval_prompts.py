@@ -1,4 +1,4 @@
-"""Where the plans of a followed run are put before a person: shown, and asked for at a terminal."""
+"""Shows the plans of a followed run to a person, and at a terminal asks whether to approve them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,39 +7,39 @@ from client.control_plane import Plane
 from client.errors import CallFailed
 from client.plans import Verdict, decide, view_of
 from contracts.deploys import WaitingPlan
-from exclave.screens.progress import Telling
+from exclave.screens.progress import Reporter
 from exclave.screens.prompt import ask
 from exclave.screens.terminal import Lines
 
 
-class Desk:
-    """The plans of one run that wait, each of which is shown once."""
+class ApprovalPrompts:
+    """The waiting plans of one run; each is shown once."""
 
-    def __init__(self, plane: Plane, run: str, telling: Telling, asking: Lines | None, by: str):
+    def __init__(self, plane: Plane, run: str, reporter: Reporter, asking: Lines | None, by: str):
         """Nothing is shown yet.
 
         Args:
             plane: The control plane.
             run: The run's workflow id.
-            telling: Shows the plans.
-            asking: What is written meanwhile, and held back while a person is asked; None where
+            reporter: Shows the plans.
+            asking: The run's other output, which is held back while a person is asked; None if
                 nobody can be asked.
             by: Who decides.
         """
         self._plane = plane
         self._run = run
-        self._telling = telling
+        self._reporter = reporter
         self._asking = asking
         self._by = by
         self._shown: dict[str, WaitingPlan] = {}
         self._left: list[WaitingPlan] = []
-        """Those that a person is still to be asked about; the first is being asked about."""
+        """Plans that a person has not been asked about yet, or (the first one) is being asked."""
         self._asked_about: WaitingPlan | None = None
-        """While there is no answer yet."""
+        """The plan of the current question, until it is answered."""
         self._task: asyncio.Task[None] | None = None
 
-    async def attend(self, plans: Sequence[WaitingPlan]) -> None:
-        """Take in which plans wait now: show what is new, ask, and drop what was decided."""
+    async def update(self, plans: Sequence[WaitingPlan]) -> None:
+        """Take the plans that wait now: show new ones, ask, and drop those that were decided."""
         await self._drop_decided({one.digest for one in plans})
         new = [one for one in plans if one.digest not in self._shown]
         for plan in new:
@@ -52,7 +52,7 @@ class Desk:
             self._task = asyncio.create_task(self._ask_all())
 
     async def close(self) -> None:
-        """Ask no more."""
+        """Stop asking."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
@@ -63,35 +63,35 @@ class Desk:
         for digest in set(self._shown) - waiting:
             plan = self._shown.pop(digest)
             if plan == self._asked_about:
-                # By somebody else, or the run has ended: the question has lost its reason.
+                # Somebody else decided it, or the run has ended: the question is moot.
                 await self.close()
-                self._telling.decided(plan, "was decided elsewhere.")
+                self._reporter.decided(plan, "was decided elsewhere.")
         self._left = [one for one in self._left if one.digest in waiting]
 
     async def _show(self, plan: WaitingPlan) -> bool:
         try:
             text = await view_of(self._plane, self._run, plan)
         except CallFailed as end:
-            self._telling.no_view(self._run, plan, end.message)
+            self._reporter.no_view(self._run, plan, end.message)
             return False
-        self._telling.plan(self._run, plan, text)
+        self._reporter.plan(self._run, plan, text)
         return True
 
     async def _ask_all(self) -> None:
         while self._left and self._asking is not None:
             plan = self._left[0]
-            # What was not seen is not asked for.
+            # Ask only about a plan that could be shown.
             if await self._show(plan):
                 self._asking.hold()
                 try:
                     words = await self._ask(plan)
                 finally:
                     self._asking.release()
-                self._telling.decided(plan, words)
+                self._reporter.decided(plan, words)
             self._left = [one for one in self._left if one != plan]
 
     async def _ask(self, plan: WaitingPlan) -> str:
-        """Have the plan decided; returns what became of it, in words."""
+        """Ask about a plan, and send the decision; returns what became of it, in words."""
         self._asked_about = plan
         try:
             verdict = await self._answer()

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have."""
+"""Arguments and options that several commands share."""
 
 import re
 from typing import Annotated
@@ -12,7 +12,7 @@ def check_name(value: str | None) -> str | None:
     """The callback of an argument that is the name of an app or an install."""
     if value is not None and not re.fullmatch(NAME_PATTERN, value):
         raise typer.BadParameter(
-            f"{value!r} is no name; use lower case letters, digits and dashes, at most 63"
+            f"{value!r} is no name; use at most 63 lower case letters, digits and dashes"
         )
     return value
 
@@ -20,8 +20,8 @@ def check_name(value: str | None) -> str | None:
 def _digest(value: str | None) -> str | None:
     if value is not None and not re.fullmatch(DIGEST_PATTERN, value):
         raise typer.BadParameter(
-            f"{value!r} is no digest; write sha256: and 64 hexadecimal digits, as `exclave build` "
-            "prints them"
+            f"{value!r} is no digest; write sha256: and 64 hexadecimal digits, as printed by "
+            "`exclave build`"
         )
     return value
 
@@ -47,23 +47,23 @@ RunArgument = Annotated[
     str,
     typer.Argument(
         metavar="RUN",
-        help="A run, such as deploy/acme/7, or an install: its run that holds the turn.",
+        help="A run, such as deploy/acme/7, or an install: the run that is changing it.",
     ),
 ]
 ComponentOption = Annotated[
     str | None,
-    typer.Option("--component", "-c", metavar="NAME", help="This component (or `sandbox`) alone."),
+    typer.Option("--component", "-c", metavar="NAME", help="Only this component (or `sandbox`)."),
 ]
 DetachOption = Annotated[
-    bool, typer.Option("--detach", help="Start it, print the run's id, and end.")
+    bool, typer.Option("--detach", help="Do not follow the run; only print its id.")
 ]
 UntilApprovalOption = Annotated[
     bool,
     typer.Option(
         "--until-approval",
-        help="End with status 3 once nothing goes on until a plan is decided; ask nobody.",
+        help="Exit with status 3 as soon as the run only waits for approvals; ask nothing.",
     ),
 ]
 ByOption = Annotated[
-    str, typer.Option("--by", help="Who decides, as the record shows it; by default, you.")
+    str, typer.Option("--by", help="Who decides, for the record; by default, your user name.")
 ]

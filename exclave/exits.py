@@ -1,4 +1,4 @@
-"""How a command ends: its exit status, and what it says on standard error."""
+"""How a command ends: its exit status, and its message on standard error."""
 
 import asyncio
 from collections.abc import Coroutine, Iterator
@@ -27,16 +27,16 @@ class Exit(IntEnum):
 
 MEANINGS = {
     Exit.DONE: "done",
-    Exit.FAILED: "refused, or it failed",
+    Exit.FAILED: "refused or failed",
     Exit.USAGE: "wrong usage",
-    Exit.WAITS: "it waits for an approval (with --until-approval)",
-    Exit.UNREACHABLE: "what is needed does not answer: Temporal, the registry, or a worker",
+    Exit.WAITS: "the run waits for an approval (with --until-approval)",
+    Exit.UNREACHABLE: "Temporal, the registry or a worker does not answer",
     Exit.INTERRUPTED: "interrupted by Ctrl-C; what was started goes on",
 }
 
 
 class CommandEnded(Exception):
-    """The command ends here, with this status and these words on standard error."""
+    """The command ends here, with this status and this message on standard error."""
 
     def __init__(self, status: Exit, message: str = "") -> None:
         super().__init__(message)
@@ -46,30 +46,30 @@ class CommandEnded(Exception):
 
 @contextmanager
 def ending() -> Iterator[None]:
-    """Let the block end the command.
+    """Turn the errors of the block into a message and an exit status.
 
     Raises:
-        typer.Exit: with the status that it ended with, if it is not 0.
+        typer.Exit: with that status, if it is not 0.
     """
     try:
         yield
     except CommandEnded as end:
         if end.message:
-            _tell(end.message)
+            _write_error(end.message)
         raise typer.Exit(end.status) from None
     except CallFailed as error:
-        _tell(error.message)
+        _write_error(error.message)
         status = Exit.UNREACHABLE if isinstance(error, Away) else Exit.FAILED
         raise typer.Exit(status) from None
     except Unreadable as error:
-        _tell(str(error))
+        _write_error(str(error))
         raise typer.Exit(Exit.FAILED) from None
     except KeyboardInterrupt:
         raise typer.Exit(Exit.INTERRUPTED) from None
 
 
-def _tell(message: str) -> None:
-    """What a tool printed may be in it."""
+def _write_error(message: str) -> None:
+    """A message may contain what a tool printed."""
     Lines(err=True).block(shown_output(message))
 
 

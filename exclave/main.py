@@ -1,6 +1,6 @@
-"""The `exclave` command: which commands there are; a command's module is read once it is called.
+"""The list of all `exclave` commands. A command's module is imported only when it is called.
 
-So `exclave --help` answers at once, and no command pays for what another one needs.
+So `exclave --help` answers at once, and no command imports what only another one needs.
 """
 
 import importlib
@@ -23,7 +23,7 @@ _MACHINES = "Machines"
 
 @dataclass(frozen=True)
 class _Listed:
-    """A command as the list of all shows it, and where it is."""
+    """A command's entry in the list of all, and where it is implemented."""
 
     name: str
     where: str
@@ -37,10 +37,10 @@ COMMANDS = (
     _Listed("check", "commands.check:check_config", "Check an app config.", _RELEASES),
     _Listed("schema", "commands.schema:print_schema", "Schemas for editors.", _RELEASES),
     _Listed("graph", "commands.graph:graph", "Draw which component needs which.", _RELEASES),
-    _Listed("upload", "commands.upload:upload", "Send an app config for a build.", _RELEASES),
+    _Listed("upload", "commands.upload:upload", "Upload an app config for a build.", _RELEASES),
     _Listed("install", "commands.install:install", "Create an install, and its stack.", _INSTALLS),
     _Listed("set-inputs", "commands.inputs:set_inputs", "Set inputs of an install.", _INSTALLS),
-    _Listed("provision", "commands.changes:provision", "Bring a release's sandbox.", _INSTALLS),
+    _Listed("provision", "commands.changes:provision", "Apply a release's sandbox.", _INSTALLS),
     _Listed("deploy", "commands.changes:deploy", "Deploy a release.", _INSTALLS),
     _Listed("plan", "commands.decisions:plan", "Show the plans that wait.", _INSTALLS),
     _Listed("approve", "commands.decisions:approve", "Approve a plan that waits.", _INSTALLS),
@@ -56,14 +56,14 @@ COMMANDS = (
     _Listed("logs", "commands.logs:logs", "Print what a run's tools printed.", _LOOKING),
     _Listed("demo", "demo.command:demo", "See an install's whole life, for real.", _MACHINES),
     _Listed("dev", "dev.command:dev", "Run the development control plane.", _MACHINES),
-    _Listed("keys", "commands.keys:keys", "The keys that payloads have.", _MACHINES),
+    _Listed("keys", "commands.keys:keys", "The keys that encrypt payloads.", _MACHINES),
     _Listed("worker", "worker:worker", "What only the customer may do.", _MACHINES),
-    _Listed("version", "commands.version:print_version", "Which Exclave this is.", _MACHINES),
+    _Listed("version", "commands.version:print_version", "Print Exclave's version.", _MACHINES),
 )
 
 
 class Commands(TyperGroup):
-    """The group of all commands, each of which stands in for its module until it is called."""
+    """The group of all commands; a stand-in represents each command until it is called."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -72,7 +72,7 @@ class Commands(TyperGroup):
             self.add_command(stand_in)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that was typed, in place of its stand-in."""
+        """The command that was typed, instead of its stand-in."""
         name, _, rest = super().resolve_command(ctx, args)
         return name, _load(next(one for one in COMMANDS if one.name == name)), rest
 
@@ -104,24 +104,24 @@ app = typer.Typer(
 @app.callback(
     help="Run a vendor's app in its customers' own cloud accounts.\n\n"
     "Whatever a command starts is a Temporal workflow, and could also be started with the "
-    "`temporal` CLI. Where Temporal is, say `TEMPORAL_ADDRESS` and `TEMPORAL_NAMESPACE`, or "
-    "`temporal.toml`; else it is where `exclave dev` has it.\n\n"
+    "`temporal` CLI. The server is the one named by `TEMPORAL_ADDRESS` and `TEMPORAL_NAMESPACE`, "
+    "or by `temporal.toml`; otherwise that of `exclave dev`.\n\n"
     f"Exit statuses:\n\n{_STATUSES}"
 )
 def _group() -> None:
-    """Keep it a group."""
+    """Make the app a group of commands."""
 
 
 def main() -> NoReturn:
-    """Run the command, and leave with its exit status."""
+    """Run the command, and exit with its status."""
     status: object = Exit.DONE
     try:
         app()
     except SystemExit as end:
         status = end.code
-    # Somebody who reads no more is no failure.
+    # It is no failure if the reader of a pipe has gone.
     with suppress(OSError):
         sys.stdout.flush()
         sys.stderr.flush()
-    # Interpreter shutdown crashed in the SDK's native threads on 3.11; there is nothing left to do.
+    # On 3.11, interpreter shutdown crashed in the SDK's native threads, so skip it.
     os._exit(status if isinstance(status, int) else Exit.FAILED)

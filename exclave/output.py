@@ -10,7 +10,7 @@ from apps.display_text import shown
 
 
 class Output(StrEnum):
-    """The forms of an answer."""
+    """The formats of an answer."""
 
     TEXT = "text"
     JSON = "json"
@@ -23,5 +23,5 @@ OutputOption = Annotated[
 
 
 def print_json(document: Any) -> None:
-    """One JSON document as one line on standard output, at once; what is hidden is escaped."""
+    """Print a JSON document on one line, flushed at once; invisible characters are escaped."""
     typer.echo(shown(json.dumps(document, ensure_ascii=False, default=str)))

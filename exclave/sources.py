@@ -1,4 +1,4 @@
-"""The folder of an app config: checked, and sent to the registry for a build to take."""
+"""Checks the folder of an app config, and uploads it to the registry for a build."""
 
 import re
 from pathlib import Path
@@ -21,14 +21,14 @@ RegistryOption = Annotated[
     typer.Option("--registry", help="URL of the registry to push to.", envvar="EXCLAVE_REGISTRY"),
 ]
 DEFAULT_REGISTRY = "http://127.0.0.1:5080"
-"""That of `exclave dev`."""
+"""The registry of `exclave dev`."""
 
 
 def check(folder: Path) -> list[str]:
-    """The warnings of a config that can be used.
+    """The warnings of a valid config.
 
     Raises:
-        Refused: with every problem of one that cannot, one a line.
+        Refused: the config is invalid; the message lists every problem, one per line.
     """
     try:
         return [shown(str(problem)) for problem in load(folder).warnings]
@@ -37,7 +37,7 @@ def check(folder: Path) -> list[str]:
 
 
 def push(address: str, folder: Path) -> str:
-    """Send the folder, and return its digest.
+    """Upload the folder, and return its digest.
 
     Raises:
         Away: the registry does not answer.
@@ -56,6 +56,6 @@ def push(address: str, folder: Path) -> str:
 
 
 def likely_app(folder: Path) -> str | None:
-    """The folder's name, where that can be the name of an app."""
+    """The folder's name, if it is a valid name for an app."""
     name = folder.resolve().name
     return name if re.fullmatch(NAME_PATTERN, name) else None

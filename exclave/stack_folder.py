@@ -1,4 +1,4 @@
-"""Writes a rendered stack into a folder; what is there and differs is somebody's, and stays."""
+"""Writes a rendered stack into a folder, without overwriting files that differ."""
 
 import os
 from pathlib import Path, PurePosixPath
@@ -11,14 +11,14 @@ _PROGRAM = 0o755
 
 
 def write_stack(stack: Stack, folder: Path) -> list[str]:
-    """Write the stack's files, readable by everybody since no secret is in them.
+    """Write the stack's files, readable by everybody since they contain no secret.
 
     Returns:
         Their paths within the folder.
 
     Raises:
-        Refused: a file of that name is there with another content, or cannot be written; nothing
-            was written then, or what was is named.
+        Refused: a file exists with other content (nothing was written then), or a file cannot be
+            written.
     """
     for name, content in stack.files.items():
         _refuse_strange(name)
@@ -34,7 +34,7 @@ def write_stack(stack: Stack, folder: Path) -> list[str]:
 def _refuse_strange(name: str) -> None:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts:
-        raise Refused(f"The stack has a file {name!r}, which lies outside of its folder.")
+        raise Refused(f"The stack has a file {name!r}, which is outside of its folder.")
 
 
 def _refuse_foreign(path: Path, content: str) -> None:
@@ -46,8 +46,8 @@ def _refuse_foreign(path: Path, content: str) -> None:
     except OSError as error:
         raise Refused(f"{path} cannot be read: {error.strerror}") from error
     raise Refused(
-        f"{path} is there, and is not what would be written. Name another folder with --stack, or "
-        "remove it."
+        f"{path} exists with other content than would be written. Name another folder with "
+        "--stack, or remove the file."
     )
 
 
@@ -55,7 +55,7 @@ def _write(path: Path, content: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = _PROGRAM if content.startswith("#!") else _FILE
     if not path.exists():
-        # O_EXCL: a file that somebody has just made is not overwritten, nor a link followed.
+        # O_EXCL: do not overwrite a file that was created meanwhile, nor follow a link.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(content)

@@ -1,4 +1,4 @@
-"""`exclave worker`: what is done on the customer's side, on the install worker's machine."""
+"""`exclave worker`: commands for the customer, on the install worker's machine."""
 
 import sys
 from collections.abc import Callable
@@ -39,9 +39,9 @@ def set_input(
         Path, typer.Option(exists=True, file_okay=False, help="The worker's data folder.")
     ],
 ) -> None:
-    """Set a sensitive input; its value is read from standard input, and stays in the store.
+    """Set a sensitive input; the value is read from standard input, and stays in the store.
 
-    One newline at its end is not part of the value. The next deploy uses it.
+    One newline at the end is not part of the value. The next deploy uses the input.
 
     Example:
 
@@ -51,7 +51,7 @@ def set_input(
         write(f"Type the value of {name}, then Ctrl-D:", err=True)
     value = sys.stdin.read().removesuffix("\n")
     if not value:
-        write(f"Nothing came on standard input, so {name} was not set.", err=True)
+        write(f"Standard input was empty, so {name} was not set.", err=True)
         raise typer.Exit(1)
     try:
         enrolled = Enrolment.read(enrolment)
@@ -75,9 +75,9 @@ DataOption = Annotated[
 
 @worker.command()
 def pause(data: DataOption) -> None:
-    """Have the worker on this machine take no more work; what it has begun it ends.
+    """Let the worker on this machine take no more work; it finishes what it has begun.
 
-    Nobody else can resume it: it is a file in the worker's data folder.
+    Nobody else can resume it, since the pause is a file in the worker's data folder.
 
     Example:
 
@@ -85,21 +85,23 @@ def pause(data: DataOption) -> None:
     """
     began = _at(data, pausing.pause)
     write(
-        "The worker takes no more work; what it has begun it ends." if began else "It is paused.",
+        "The worker takes no more work; it finishes what it has begun."
+        if began
+        else "The worker is already paused.",
         err=True,
     )
 
 
 @worker.command()
 def resume(data: DataOption) -> None:
-    """Have the worker on this machine take work again.
+    """Let the worker on this machine take work again.
 
     Example:
 
         exclave worker resume --data /var/lib/exclave
     """
     ended = _at(data, pausing.resume)
-    write("The worker takes work again." if ended else "It is not paused.", err=True)
+    write("The worker takes work again." if ended else "The worker is not paused.", err=True)
 
 
 def _at(data: Path, change: Callable[[Path], bool]) -> bool:

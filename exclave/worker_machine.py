@@ -1,4 +1,4 @@
-"""What the commands on the customer's side have in common: the worker's store, and its journal."""
+"""Shared by the customer's commands: the worker's store, policy, audit log and data folder."""
 
 import os
 from collections.abc import Iterator
@@ -32,8 +32,8 @@ DataOption = Annotated[
 
 
 @dataclass(frozen=True)
-class CustomersSide:
-    """A worker's machine, as whoever sits there sees it."""
+class WorkerMachine:
+    """An install worker's machine, for the customer who works on it."""
 
     install: str
     store: Store
@@ -42,32 +42,32 @@ class CustomersSide:
     data: Path
 
     @property
-    def machine(self) -> str:
-        """The machine's id, as the worker knows it."""
+    def machine_id(self) -> str:
+        """The machine's id, as the worker uses it."""
         return Machine.here(self.data).id
 
     def require_workers_user(self) -> None:
-        """Refuse to write what the worker could not read: its files are for their owner alone.
+        """Refuse to write files that the worker could not read, since only their owner may.
 
         Raises:
-            Refused: another user has the worker's data folder.
+            Refused: the worker's data folder belongs to another user.
         """
         owner = self.data.stat().st_uid
         if owner != os.geteuid():
             raise Refused(
-                f"{self.data} belongs to another user than this one; run the command as the "
-                "worker's own, for example: runuser -u exclave -- exclave worker …"
+                f"{self.data} belongs to another user; run the command as the worker's own "
+                "user, for example: runuser -u exclave -- exclave worker …"
             )
 
 
 @contextmanager
-def at_worker(enrolment: Path, data: Path, policy: Path | None = None) -> Iterator[CustomersSide]:
-    """The customer's side of that worker; what goes wrong ends the command with its words."""
+def at_worker(enrolment: Path, data: Path, policy: Path | None = None) -> Iterator[WorkerMachine]:
+    """The machine of that worker; errors end the command with their message."""
     with ending():
         try:
             enrolled = Enrolment.read(enrolment)
             data = data.resolve()
-            yield CustomersSide(
+            yield WorkerMachine(
                 install=enrolled.install,
                 store=open_store(enrolled.store_description(data)),
                 rules=rules_of(enrolment, policy),
@@ -78,6 +78,6 @@ def at_worker(enrolment: Path, data: Path, policy: Path | None = None) -> Iterat
             raise Refused(str(error)) from error
         except PermissionError as error:
             raise Refused(
-                f"{error.filename} may not be used by this user; take the worker's own, for "
-                "example: runuser -u exclave -- exclave worker …"
+                f"{error.filename} is closed to this user; run the command as the worker's own "
+                "user, for example: runuser -u exclave -- exclave worker …"
             ) from error

@@ -9,7 +9,7 @@ from client.access import subjects
 from client.control_plane import Plane
 from client.enrolment_tokens import fresh_token, write_build_worker, write_token
 from client.errors import Refused
-from client.plans import who
+from client.plans import user_name
 from contracts.access import (
     AccessChanged,
     AccessInput,
@@ -84,7 +84,7 @@ def revoke(
 
         exclave access revoke acme --key 0f3c2a8be1d94c57a6b0e2f41d8c9a35
     """
-    request = Revoke(subject=_subject(install, build), key=key, by=by or who(), reason=reason)
+    request = Revoke(subject=_subject(install, build), key=key, by=by or user_name(), reason=reason)
     run(_change("revoke", request, "is revoked: its worker gets nothing any more", output))
 
 
@@ -103,7 +103,7 @@ def restore(
 
         exclave access restore acme
     """
-    request = Revoke(subject=_subject(install, build), key=key, by=by or who(), reason=reason)
+    request = Revoke(subject=_subject(install, build), key=key, by=by or user_name(), reason=reason)
     run(_change("restore", request, "may pass again", output))
 
 
@@ -123,7 +123,7 @@ def pause(
 
         exclave access pause acme --reason "their audit"
     """
-    request = Pause(subject=_subject(install, build), by=by or who(), reason=reason)
+    request = Pause(subject=_subject(install, build), by=by or user_name(), reason=reason)
     run(_change("pause", request, "is paused: its worker gets no new work", output))
 
 
@@ -141,7 +141,7 @@ def resume(
 
         exclave access resume acme
     """
-    request = Pause(subject=_subject(install, build), by=by or who(), reason=reason)
+    request = Pause(subject=_subject(install, build), by=by or user_name(), reason=reason)
     run(_change("resume", request, "gets its work again", output))
 
 

@@ -11,7 +11,7 @@ from exclave.arguments import DetachOption, DigestOption, InstallArgument
 from exclave.exits import run
 from exclave.output import Output, OutputOption
 from exclave.screens.outcomes import show_result
-from exclave.watching import Manner, follow_or_leave
+from exclave.watching import WatchOptions, follow_or_leave
 
 
 def action(
@@ -37,5 +37,5 @@ def action(
 async def _action(install: str, request: ActRequest, output: Output, detach: bool) -> None:
     plane = await Plane.reach()
     started = await begin(plane, install, "act", request)
-    manner = Manner(output, quiet_answer=True, result=show_result)
-    await follow_or_leave(plane, started, manner, detach=detach)
+    options = WatchOptions(output, quiet_answer=True, result=show_result)
+    await follow_or_leave(plane, started, options, detach=detach)

@@ -23,7 +23,7 @@ from exclave.sources import (
     likely_app,
     push,
 )
-from exclave.watching import Manner, follow_or_leave
+from exclave.watching import WatchOptions, follow_or_leave
 
 
 def build(
@@ -80,5 +80,5 @@ async def _build(app: str, folder: Path, registry: str, detach: bool, output: Ou
         workflow_id=workflow_id,
         run_id=started.first_execution_run_id or started.result_run_id or "",
     )
-    manner = Manner(output=output, quiet_answer=True, result=show_result)
-    await follow_or_leave(plane, run_started, manner, detach=detach)
+    options = WatchOptions(output=output, quiet_answer=True, result=show_result)
+    await follow_or_leave(plane, run_started, options, detach=detach)

@@ -11,7 +11,7 @@ from exclave.arguments import DetachOption, RunArgument
 from exclave.exits import run
 from exclave.output import Output, OutputOption, print_json
 from exclave.screens.terminal import Lines
-from exclave.watching import Manner, watch
+from exclave.watching import WatchOptions, watch
 
 _MEANINGS = {
     "build": "There is a release only if it was already made; nothing was deployed.",
@@ -64,7 +64,7 @@ async def _cancel(name: str, detach: bool, output: Output) -> None:
     if output is Output.TEXT:
         Lines(err=True)(f"{workflow_id} is being cancelled. {_MEANINGS.get(kind, _OF_INSTALLS)}")
     if not detach:
-        end = await watch(plane, workflow_id, "", Manner(output, wanted="cancelled"))
+        end = await watch(plane, workflow_id, "", WatchOptions(output, wanted="cancelled"))
         if output is Output.TEXT:
             Lines()(f"{workflow_id} is {end.how}.")
 

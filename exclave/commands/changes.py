@@ -12,7 +12,7 @@ from contracts.installs import DeployRequest, DeprovisionRequest, ProvisionReque
 from exclave.arguments import DetachOption, InstallArgument, ReleaseArgument, UntilApprovalOption
 from exclave.exits import run
 from exclave.output import Output, OutputOption
-from exclave.watching import Manner, follow_or_leave
+from exclave.watching import WatchOptions, follow_or_leave
 
 
 def provision(
@@ -37,7 +37,7 @@ def provision(
     async def request(plane: Plane) -> BaseModel:
         return ProvisionRequest(release=await release_named(plane, install, release))
 
-    run(_change(install, "provision", request, detach, Manner(output, until_approval)))
+    run(_change(install, "provision", request, detach, WatchOptions(output, until_approval)))
 
 
 def deploy(
@@ -64,7 +64,7 @@ def deploy(
     async def request(plane: Plane) -> BaseModel:
         return DeployRequest(release=await release_named(plane, install, release))
 
-    run(_change(install, "deploy", request, detach, Manner(output, until_approval)))
+    run(_change(install, "deploy", request, detach, WatchOptions(output, until_approval)))
 
 
 def rollback(
@@ -102,7 +102,7 @@ def rollback(
         found = await release_named(plane, install, release) if release else None
         return RollbackRequest(release=found, inputs=inputs)
 
-    run(_change(install, "rollback", request, detach, Manner(output, until_approval)))
+    run(_change(install, "rollback", request, detach, WatchOptions(output, until_approval)))
 
 
 def deprovision(
@@ -123,7 +123,7 @@ def deprovision(
     async def request(plane: Plane) -> BaseModel:
         return DeprovisionRequest()
 
-    run(_change(install, "deprovision", request, detach, Manner(output, until_approval)))
+    run(_change(install, "deprovision", request, detach, WatchOptions(output, until_approval)))
 
 
 async def _change(
@@ -131,8 +131,8 @@ async def _change(
     update: str,
     request: Callable[[Plane], Awaitable[BaseModel]],
     detach: bool,
-    manner: Manner,
+    options: WatchOptions,
 ) -> None:
     plane = await Plane.reach()
     started = await begin(plane, install, update, await request(plane))
-    await follow_or_leave(plane, started, manner, detach=detach)
+    await follow_or_leave(plane, started, options, detach=detach)

@@ -7,7 +7,7 @@ import typer
 from apps.parts import part_shown
 from client.control_plane import Plane
 from client.errors import Refused
-from client.plans import Verdict, by_digest, decide, of_component, view_of, waiting_plans, who
+from client.plans import Verdict, by_digest, decide, of_component, user_name, view_of, waiting_plans
 from client.runs import run_that_changes
 from contracts.deploys import WaitingPlan
 from exclave.arguments import ByOption, ComponentOption, RunArgument
@@ -57,7 +57,7 @@ def approve(
 
         exclave approve acme --component database
     """
-    run(_decide(name, digest, component, Verdict(True, by or who()), output))
+    run(_decide(name, digest, component, Verdict(True, by or user_name()), output))
 
 
 def deny(
@@ -76,7 +76,7 @@ def deny(
 
         exclave deny acme --component database
     """
-    run(_decide(name, digest, component, Verdict(False, by or who(), reason), output))
+    run(_decide(name, digest, component, Verdict(False, by or user_name(), reason), output))
 
 
 async def _plan(name: str, component: str | None, output: Output) -> None:

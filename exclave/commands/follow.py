@@ -6,7 +6,7 @@ from exclave.arguments import RunArgument, UntilApprovalOption
 from exclave.exits import run
 from exclave.output import Output, OutputOption
 from exclave.screens.outcomes import show_result
-from exclave.watching import Manner, watch
+from exclave.watching import WatchOptions, watch
 
 
 def follow(
@@ -22,9 +22,9 @@ def follow(
 
         exclave follow acme --until-approval
     """
-    run(_follow(name, Manner(output, until_approval, result=show_result)))
+    run(_follow(name, WatchOptions(output, until_approval, result=show_result)))
 
 
-async def _follow(name: str, manner: Manner) -> None:
+async def _follow(name: str, options: WatchOptions) -> None:
     plane = await Plane.reach()
-    await watch(plane, await run_named(plane, name), "", manner)
+    await watch(plane, await run_named(plane, name), "", options)

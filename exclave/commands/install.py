@@ -154,7 +154,7 @@ class _Waiting:
             Refused: the install has ended first.
         """
         following = Following(self._plane, install_workflow_id(self._install))
-        async for one in following.looks():
+        async for one in following.snapshots():
             if one.end is not None:
                 raise Refused(f"The install {self._install} has ended: {one.end.message}")
             found = await look()
@@ -162,7 +162,7 @@ class _Waiting:
                 return found
             for words in (one.trouble, *(f"{of}: {note}" for of, note in one.notes.items())):
                 self._print_once(words)
-        raise AssertionError("the last look has the end")
+        raise AssertionError("the last snapshot has the end")
 
     def _print_once(self, words: str) -> None:
         if words and words not in self._printed:

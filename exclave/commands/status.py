@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from client.control_plane import Plane
-from client.overview import close_look, overview
+from client.overview import install_details, overview
 from exclave.arguments import check_name
 from exclave.exits import run
 from exclave.output import Output, OutputOption, print_json
-from exclave.screens.status import show_close, show_overview
+from exclave.screens.status import show_details, show_overview
 from exclave.screens.terminal import Lines
 
 
@@ -60,9 +60,9 @@ async def _all(app: str | None, everything: bool, output: Output) -> None:
 
 
 async def _one(install: str, output: Output) -> None:
-    found = await close_look(await Plane.reach(), install)
+    found = await install_details(await Plane.reach(), install)
     if output is Output.TEXT:
-        show_close(Lines(), found)
+        show_details(Lines(), found)
         return
     plans = {
         run: [one.model_dump(mode="json") for one in waiting]

@@ -14,7 +14,7 @@ from client.errors import Refused
 from exclave.exits import CommandEnded, Exit
 from exclave.output import Output, OutputOption, print_json
 from exclave.screens.terminal import Lines, short
-from exclave.worker_machine import CustomersSide, DataOption, EnrolmentOption, at_worker
+from exclave.worker_machine import DataOption, EnrolmentOption, WorkerMachine, at_worker
 
 _LINES_OF = {
     "told": ("activity", "component", "action", "verdict", "workflow"),
@@ -81,13 +81,13 @@ def journal(
 
         exclave worker journal --verify --heads worker.log --enrolment acme.toml --data .
     """
-    with at_worker(enrolment, data) as side:
+    with at_worker(enrolment, data) as worker:
         if verify:
-            _verify(side, [*_head(head), *_heads(heads)], first, output)
+            _verify(worker, [*_head(head), *_heads(heads)], first, output)
             return
         if head is not None or heads is not None or first != 1:
             raise CommandEnded(Exit.USAGE, "--head, --heads and --first belong to --verify.")
-        _print(side, _since(since), output)
+        _print(worker, _since(since), output)
 
 
 def _head(text: str | None) -> list[Head]:
@@ -128,22 +128,22 @@ def _since(text: str | None) -> str:
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _verify(side: CustomersSide, heads: list[Head], first: int, output: Output) -> None:
-    stored = kept_head(side.store, side.machine)
-    found = side.journal.verified([*heads, *([stored] if stored else [])], first)
+def _verify(worker: WorkerMachine, heads: list[Head], first: int, output: Output) -> None:
+    stored = kept_head(worker.store, worker.machine_id)
+    found = worker.journal.verified([*heads, *([stored] if stored else [])], first)
     if output is Output.JSON:
         print_json(_document(found, stored))
     else:
-        _show(Lines(), side, found, stored)
+        _show(Lines(), worker, found, stored)
     if found.problems:
         problems = "\n".join(found.problems)
         more = f"\nand {found.more} more" if found.more else ""
-        raise Refused(f"The audit log of {side.install} is not intact:\n{problems}{more}")
+        raise Refused(f"The audit log of {worker.install} is not intact:\n{problems}{more}")
 
 
-def _show(lines: Lines, side: CustomersSide, found: Verified, stored: Head | None) -> None:
+def _show(lines: Lines, worker: WorkerMachine, found: Verified, stored: Head | None) -> None:
     whole = "is not intact" if found.problems else "is intact"
-    lines(f"The audit log of {side.install}, in {side.journal.folder}, {whole}.")
+    lines(f"The audit log of {worker.install}, in {worker.journal.folder}, {whole}.")
     lines(f"  lines     {found.count}")
     if found.first and found.last:
         lines(f"  first     line {found.first.number}, {found.first.at}")
@@ -174,9 +174,9 @@ def _written(head: Head) -> str:
     return str(head)
 
 
-def _print(side: CustomersSide, since: str, output: Output) -> None:
+def _print(worker: WorkerMachine, since: str, output: Output) -> None:
     lines = Lines()
-    for line in _parsed(side):
+    for line in _parsed(worker):
         if line.at < since:
             continue
         if output is Output.JSON:
@@ -186,8 +186,8 @@ def _print(side: CustomersSide, since: str, output: Output) -> None:
             lines(_words(line))
 
 
-def _parsed(side: CustomersSide) -> Iterator[Line]:
-    for number, raw in enumerate(side.journal.lines(), 1):
+def _parsed(worker: WorkerMachine) -> Iterator[Line]:
+    for number, raw in enumerate(worker.journal.lines(), 1):
         try:
             yield parse_line(raw)
         except NoLine as error:

@@ -10,7 +10,7 @@ from apps.parts import part_shown
 from client.errors import Refused
 from exclave.output import Output, OutputOption, print_json
 from exclave.screens.terminal import Lines
-from exclave.worker_machine import CustomersSide, DataOption, EnrolmentOption, at_worker
+from exclave.worker_machine import DataOption, EnrolmentOption, WorkerMachine, at_worker
 from store.customer import AnswerKind, Question, answer_now, decide, waiting
 from store.journal import who_am_i
 
@@ -41,16 +41,16 @@ def plans(
 
         exclave worker plans --view --enrolment acme.toml --data .
     """
-    with at_worker(enrolment, data) as side:
-        found = waiting(side.store)
-        views = {one.plan_key: _view(side, one) if view else "" for one in found}
+    with at_worker(enrolment, data) as worker:
+        found = waiting(worker.store)
+        views = {one.plan_key: _view(worker, one) if view else "" for one in found}
         if output is Output.JSON:
             print_json({"plans": [_document(one, views[one.plan_key]) for one in found]})
             return
         lines = Lines()
         if not found:
-            lines(f"No plan of {side.install} waits for the customer's approval.")
-            if not side.rules.policy().asks_customer:
+            lines(f"No plan of {worker.install} waits for the customer's approval.")
+            if not worker.rules.policy().asks_customer:
                 lines("The policy requires none: approval is vendor.")
         for one in found:
             lines(_words(one))
@@ -65,8 +65,8 @@ def approve(enrolment: EnrolmentOption, data: DataOption, plan: PlanOption = Non
 
         exclave worker approve --plan 3f1c09aa --enrolment acme.toml --data .
     """
-    with at_worker(enrolment, data) as side:
-        _decide(side, plan, "approved", "")
+    with at_worker(enrolment, data) as worker:
+        _decide(worker, plan, "approved", "")
 
 
 def deny(
@@ -83,21 +83,21 @@ def deny(
 
         exclave worker deny --reason "not this week" --enrolment acme.toml --data .
     """
-    with at_worker(enrolment, data) as side:
-        _decide(side, plan, "denied", reason)
+    with at_worker(enrolment, data) as worker:
+        _decide(worker, plan, "denied", reason)
 
 
-def _decide(side: CustomersSide, plan: str | None, decision: AnswerKind, reason: str) -> None:
-    side.require_workers_user()
-    question = _named(side, plan)
-    decide(side.store, question, answer_now(decision, who_am_i(), reason))
+def _decide(worker: WorkerMachine, plan: str | None, decision: AnswerKind, reason: str) -> None:
+    worker.require_workers_user()
+    question = _named(worker, plan)
+    decide(worker.store, question, answer_now(decision, who_am_i(), reason))
     Lines(err=True)(f"{decision}: {_words(question)}")
 
 
-def _named(side: CustomersSide, plan: str | None) -> Question:
-    found = waiting(side.store)
+def _named(worker: WorkerMachine, plan: str | None) -> Question:
+    found = waiting(worker.store)
     if not found:
-        raise Refused(f"No plan of {side.install} waits for the customer's approval.")
+        raise Refused(f"No plan of {worker.install} waits for the customer's approval.")
     listed = "\n".join(_words(one) for one in found)
     if plan is None:
         if len(found) > 1:
@@ -119,8 +119,8 @@ def _words(one: Question) -> str:
     return f"{what}, of release {one.release} in {one.run}, waits since {at}"
 
 
-def _view(side: CustomersSide, one: Question) -> str:
-    found = load_view(side.store, one.plan_key)
+def _view(worker: WorkerMachine, one: Question) -> str:
+    found = load_view(worker.store, one.plan_key)
     return found[1] if found else "The store does not have this plan any more."
 
 

@@ -33,7 +33,7 @@ from contracts.deploys import Approval, WaitingPlan
 from contracts.installs import InstallInput, InstallStatus, RunStarted
 from contracts.names import install_workflow_id
 from contracts.stacks import Stack
-from exclave.screens.progress import TextTelling
+from exclave.screens.progress import TextReporter
 from exclave.screens.terminal import Lines
 
 T = TypeVar("T")
@@ -135,26 +135,26 @@ class Cast:
 
     async def follow(self, run: str, run_id: str = "") -> End:
         """Follow a run to its end; each plan is read, and approved by its digest."""
-        telling = TextTelling(self._lines, lambda end: None)
+        reporter = TextReporter(self._lines, lambda end: None)
         decided: set[str] = set()
         while True:
             try:
-                async for look in Following(self._plane, run, run_id).looks():
-                    telling.look(look)
-                    for plan in look.plans:
-                        if plan.digest not in decided and await self._approve(run, plan, telling):
+                async for snapshot in Following(self._plane, run, run_id).snapshots():
+                    reporter.report(snapshot)
+                    for plan in snapshot.plans:
+                        if plan.digest not in decided and await self._approve(run, plan, reporter):
                             decided.add(plan.digest)
-                    if look.end is not None:
-                        telling.ended(run, look.end)
-                        return look.end
+                    if snapshot.end is not None:
+                        reporter.ended(run, snapshot.end)
+                        return snapshot.end
             except (Away, RPCError) as error:
                 await _wait_out(error)
 
-    async def _approve(self, run: str, plan: WaitingPlan, telling: TextTelling) -> bool:
+    async def _approve(self, run: str, plan: WaitingPlan, reporter: TextReporter) -> bool:
         """Read the plan, and approve exactly it; False where that must be tried again."""
         try:
             text = await view_of(self._plane, run, plan)
-            telling.plan(run, plan, text)
+            reporter.plan(run, plan, text)
             await self._plane.send_update(
                 run, "approve", Approval(digest=plan.digest, by="ann"), WaitingPlan
             )
@@ -162,9 +162,9 @@ class Cast:
             return False
         except Refused as refused:
             # An approval whose answer was lost has been heard all the same.
-            telling.decided(plan, f"does not wait any more ({refused.message})")
+            reporter.decided(plan, f"does not wait any more ({refused.message})")
             return True
-        telling.decided(plan, "is approved by ann, by its digest.")
+        reporter.decided(plan, "is approved by ann, by its digest.")
         return True
 
     async def tick(self, schedule: str) -> str:

@@ -1,1 +1,1 @@
-"""What a person sees: lines on a terminal, or JSON for programs. Nothing here asks anybody."""
+"""What the command prints: lines for a person, JSON for programs; and how it asks a person."""

@@ -1,4 +1,4 @@
-"""The dependency graph of an app, drawn: in the terminal, for Mermaid, and for Graphviz."""
+"""Draws an app's dependency graph: in the terminal, for Mermaid, and for Graphviz."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -7,11 +7,11 @@ from apps.graph import Graph
 from apps.parts import SANDBOX, part_shown
 
 Edges = Mapping[str, Sequence[str]]
-"""Of each part, those that need it."""
+"""For each part (a component or the sandbox), the parts that need it."""
 
 
 def edges(config: AppConfig) -> dict[str, list[str]]:
-    """Of each part, those that need it directly, all in a stable order; the sandbox first.
+    """For each part, the parts that need it directly, in a stable order with the sandbox first.
 
     Raises:
         CycleError: components need each other.
@@ -26,7 +26,7 @@ def edges(config: AppConfig) -> dict[str, list[str]]:
 
 
 def mermaid(needed_by: Edges, touched: frozenset[str] = frozenset()) -> Iterator[str]:
-    """A flowchart; what is touched is marked."""
+    """A flowchart in which touched parts are marked."""
     yield "flowchart TD"
     numbers = {name: f"n{number}" for number, name in enumerate(needed_by)}
     for name, number in numbers.items():
@@ -40,7 +40,7 @@ def mermaid(needed_by: Edges, touched: frozenset[str] = frozenset()) -> Iterator
 
 
 def dot(needed_by: Edges, touched: frozenset[str] = frozenset()) -> Iterator[str]:
-    """A digraph for Graphviz; what is touched is bold."""
+    """A digraph for Graphviz in which touched parts are bold."""
     yield "digraph app {"
     for name in needed_by:
         style = ' [style="bold"]' if name in touched else ""
@@ -52,7 +52,7 @@ def dot(needed_by: Edges, touched: frozenset[str] = frozenset()) -> Iterator[str
 
 
 def tree(needed_by: Edges, touched: frozenset[str] = frozenset()) -> Iterator[str]:
-    """Each part below what it needs; one that was drawn already is only named again."""
+    """A tree with each part below those that it needs; a repeated part has no branches again."""
     needed = {name for dependents in needed_by.values() for name in dependents}
     drawn: set[str] = set()
     for root in needed_by:
@@ -60,7 +60,7 @@ def tree(needed_by: Edges, touched: frozenset[str] = frozenset()) -> Iterator[st
             yield from _branch(root, needed_by, touched, drawn, "", "")
 
 
-def _branch(  # noqa: PLR0913, PLR0917 - the picture so far, and where in it this goes
+def _branch(  # noqa: PLR0913, PLR0917 - the drawing so far, and the place of this branch in it
     name: str,
     needed_by: Edges,
     touched: frozenset[str],

@@ -1,4 +1,4 @@
-"""Logs of several tools at once, each line with whose it is."""
+"""Prints the logs of several tools at once, each line with the name of its operation."""
 
 from apps.display_text import shown_output
 from client.run_logs import Operation
@@ -6,12 +6,12 @@ from exclave.screens.terminal import Lines
 
 
 class LogLines:
-    """Writes whole lines, in whatever pieces they come."""
+    """Writes whole lines, although logs arrive in pieces."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
         self._rest: dict[str, tuple[Operation, str]] = {}
-        """By key: the line that is not whole yet."""
+        """By key: the line that is not complete yet."""
 
     def write(self, operation: Operation, text: str) -> None:
         """Take a piece of an operation's log."""
@@ -23,7 +23,7 @@ class LogLines:
             self._rest[operation.key] = (operation, rest)
 
     def finish(self) -> None:
-        """Write what has no end of line."""
+        """Write the remaining text, which does not end with a line feed."""
         for operation, rest in self._rest.values():
             self._write(operation, rest)
         self._rest.clear()

@@ -1,4 +1,4 @@
-"""What a run gave, once it has ended well: printed on standard output."""
+"""Prints the result of a run that ended well, on standard output."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from exclave.screens.terminal import Lines
 
 
 def show_result(lines: Lines, end: End) -> None:
-    """Write the outputs of an action's steps, or a build's release; of other runs all was told."""
+    """Write the outputs of an action's steps, or a build's release; other runs have no result."""
     result = end.result if isinstance(end.result, dict) else {}
     answer = Lines()
     if "steps" in result:
@@ -18,14 +18,14 @@ def show_result(lines: Lines, end: End) -> None:
                 answer(line)
     elif "reused" in result:
         if result["reused"]:
-            lines("Nothing was built: this very release was there.")
+            lines("Nothing was built: this release existed already.")
         for one in result.get("fetched", ()):
             lines(f"  {_fetched(one)}")
         answer(result["release"])
 
 
 def _fetched(one: dict[str, Any]) -> str:
-    """What was fetched for a release, as what it was."""
+    """One line about a source that was fetched for a release."""
     at = f" {one['directory']}" if one["directory"] else ""
     what = f" {one['ref']} = {one['commit'][:12]}" if one["commit"] else f" {one['digest'][:19]}"
     return f"fetched {one['url']}{at}{what}"
@@ -39,4 +39,4 @@ def _step_lines(step: dict[str, Any]) -> Iterator[str]:
     for name in outputs["sensitive"]:
         yield f"  {name} is sensitive, and stays with the customer"
     for name in outputs["omitted"]:
-        yield f"  {name} is too large to travel, and stays with the customer"
+        yield f"  {name} is too large to be sent, and stays with the customer"

@@ -1,4 +1,4 @@
-"""A plan as a person reads it before they decide: like a diff."""
+"""Shows a plan to a person before they decide, as a diff."""
 
 from apps.display_text import lines_of
 from apps.parts import part_shown
@@ -6,7 +6,7 @@ from contracts.deploys import WaitingPlan
 from exclave.screens.terminal import Lines
 
 _COLOURS = {"-/+": "yellow", "<-": "cyan", "->": "cyan", "+": "green", "-": "red", "~": "yellow"}
-"""By how a line begins; the longest first."""
+"""Colours by the beginning of a line; the longest beginnings first."""
 
 
 def show_plan(lines: Lines, plan: WaitingPlan, text: str) -> None:
@@ -22,7 +22,7 @@ def show_plan(lines: Lines, plan: WaitingPlan, text: str) -> None:
 
 
 def how_to_decide(run: str, plan: WaitingPlan) -> list[str]:
-    """What to type to decide a plan that waits."""
+    """The commands that approve or deny a waiting plan."""
     return [
         f"exclave approve {run} {plan.digest}",
         f"exclave deny {run} {plan.digest} --reason '…'",

@@ -1,11 +1,11 @@
-"""What a followed run tells: a line whenever something changed, or a JSON document."""
+"""Reports the progress of a followed run: a line or a JSON document for each change."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from apps.display_text import shown_output
 from apps.parts import part_shown
-from client.following import End, Look
+from client.following import End, Snapshot
 from contracts.deploys import WaitingPlan
 from exclave.screens.plans import how_to_decide, show_plan
 from exclave.screens.terminal import Lines
@@ -20,35 +20,35 @@ _COLOURS = {
     "not attempted": "red",
     "waits for approval": "yellow",
 }
-_NOT_TOLD = frozenset({"waits"})
-"""Of a part that has not begun: it is told once it has."""
+_NOT_BEGUN = frozenset({"waits"})
+"""States of parts that have not begun; they are reported once they have."""
 _UNDER_WAY = frozenset({"working", "waits for approval"})
 
 
-class Telling(Protocol):
-    """Tells a person or a program how a run goes."""
+class Reporter(Protocol):
+    """Reports a run's progress to a person or a program."""
 
     def began(self, run: str, run_id: str) -> None:
         """The run is being followed."""
 
-    def look(self, look: Look) -> None:
-        """What it looks like now; only what is new is told."""
+    def report(self, snapshot: Snapshot) -> None:
+        """Report what is new in this snapshot."""
 
     def plan(self, run: str, plan: WaitingPlan, text: str) -> None:
-        """A plan waits for an approval, and this is what it says."""
+        """A plan waits for an approval; `text` is its view."""
 
     def no_view(self, run: str, plan: WaitingPlan, why: str) -> None:
-        """A plan waits for an approval, and cannot be shown now."""
+        """A plan waits for an approval, but cannot be shown now."""
 
     def decided(self, plan: WaitingPlan, how: str) -> None:
-        """A plan that was shown does not wait any more."""
+        """A plan that was shown is not waiting any more."""
 
     def ended(self, run: str, end: End) -> None:
         """The run has ended."""
 
 
 class News:
-    """Finds what is new in a look, compared with those before."""
+    """Finds what is new in a snapshot, compared with earlier ones."""
 
     def __init__(self) -> None:
         self._doing = ""
@@ -56,34 +56,36 @@ class News:
         self._notes: dict[str, str] = {}
         self._trouble = ""
 
-    def of(self, look: Look) -> list[dict[str, str]]:
+    def of(self, snapshot: Snapshot) -> list[dict[str, str]]:
         """An event for each thing that changed."""
-        parts = self._of_parts(look)
+        parts = self._of_parts(snapshot)
         return [
-            *self._of_trouble(look),
-            # What the run as a whole does now comes after what it has done.
+            *self._of_trouble(snapshot),
+            # First what is finished, then what the run as a whole does now, then what is running.
             *(one for one in parts if one["state"] not in _UNDER_WAY),
-            *self._of_doing(look),
+            *self._of_doing(snapshot),
             *(one for one in parts if one["state"] in _UNDER_WAY),
-            *self._of_notes(look),
+            *self._of_notes(snapshot),
         ]
 
-    def _of_trouble(self, look: Look) -> list[dict[str, str]]:
-        before, self._trouble = self._trouble, look.trouble
-        if before == look.trouble:
+    def _of_trouble(self, snapshot: Snapshot) -> list[dict[str, str]]:
+        before, self._trouble = self._trouble, snapshot.trouble
+        if before == snapshot.trouble:
             return []
-        return [{"event": "trouble", "words": look.trouble or "The control plane answers again."}]
+        return [
+            {"event": "trouble", "words": snapshot.trouble or "The control plane answers again."}
+        ]
 
-    def _of_doing(self, look: Look) -> list[dict[str, str]]:
-        before, self._doing = self._doing, look.doing
-        is_old = look.doing in {before, ""} or look.end is not None
-        return [] if is_old else [{"event": "doing", "words": look.doing}]
+    def _of_doing(self, snapshot: Snapshot) -> list[dict[str, str]]:
+        before, self._doing = self._doing, snapshot.doing
+        is_old = snapshot.doing in {before, ""} or snapshot.end is not None
+        return [] if is_old else [{"event": "doing", "words": snapshot.doing}]
 
-    def _of_parts(self, look: Look) -> list[dict[str, str]]:
+    def _of_parts(self, snapshot: Snapshot) -> list[dict[str, str]]:
         found = []
-        for part in look.parts:
+        for part in snapshot.parts:
             now = (part.state, part.words)
-            if self._parts.get(part.name) == now or part.state in _NOT_TOLD:
+            if self._parts.get(part.name) == now or part.state in _NOT_BEGUN:
                 continue
             self._parts[part.name] = now
             found.append(
@@ -91,22 +93,24 @@ class News:
             )
         return found
 
-    def _of_notes(self, look: Look) -> list[dict[str, str]]:
-        new = {name: words for name, words in look.notes.items() if self._notes.get(name) != words}
+    def _of_notes(self, snapshot: Snapshot) -> list[dict[str, str]]:
+        new = {
+            name: words for name, words in snapshot.notes.items() if self._notes.get(name) != words
+        }
         self._notes |= new
         return [{"event": "note", "of": name, "words": words} for name, words in new.items()]
 
 
-class TextTelling:
+class TextReporter:
     """Lines for a person."""
 
     def __init__(self, lines: Lines, ended: Callable[[End], None], *, hints: bool = True) -> None:
         """Prepare.
 
         Args:
-            lines: Where they go.
-            ended: Tells what the run gave, once it has ended well.
-            hints: Under a plan stands what to type to decide it.
+            lines: Where to write.
+            ended: Prints the run's result once it has ended well.
+            hints: Whether to print, below a plan, the commands that decide it.
         """
         self._hints = hints
         self._lines = lines
@@ -118,11 +122,11 @@ class TextTelling:
         """The run is being followed."""
         self._lines(f"{self._lines.paint(run, bold=True)} is being followed; Ctrl-C leaves it be.")
 
-    def look(self, look: Look) -> None:
-        """Tell what is new."""
-        self._width = max([self._width, *(len(part_shown(part.name)) for part in look.parts)])
-        for one in self._news.of(look):
-            # What a tool printed may be in it, in many lines: none of them is to look like ours.
+    def report(self, snapshot: Snapshot) -> None:
+        """Report what is new in this snapshot."""
+        self._width = max([self._width, *(len(part_shown(part.name)) for part in snapshot.parts)])
+        for one in self._news.of(snapshot):
+            # It may contain many lines that a tool printed; none of them may look like ours.
             self._lines.block(self._line(one), rest="      ")
 
     def _line(self, one: dict[str, str]) -> str:
@@ -137,7 +141,7 @@ class TextTelling:
         return f"{words[:1].upper()}{words[1:]}" if one["event"] == "doing" else words
 
     def plan(self, run: str, plan: WaitingPlan, text: str) -> None:
-        """Show the plan, and what to type."""
+        """Show the plan, and the commands that decide it."""
         show_plan(self._lines, plan, text)
         if self._hints:
             for command in how_to_decide(run, plan):
@@ -145,9 +149,9 @@ class TextTelling:
             self._lines()
 
     def no_view(self, run: str, plan: WaitingPlan, why: str) -> None:
-        """Say why the plan is not shown, and how to see it later."""
+        """Say why the plan cannot be shown, and how to see it later."""
         name = part_shown(plan.component)
-        self._lines(f"  {name} waits for an approval, and its plan cannot be shown now: {why}")
+        self._lines(f"  {name} waits for an approval, but its plan cannot be shown now: {why}")
         self._lines(f"    exclave plan {run} --component {name}")
 
     def decided(self, plan: WaitingPlan, how: str) -> None:
@@ -155,7 +159,7 @@ class TextTelling:
         self._lines(f"  {part_shown(plan.component)}: the plan {how}")
 
     def ended(self, run: str, end: End) -> None:
-        """Say how it ended, and what it gave."""
+        """Report the end and, if it is good, the result."""
         if end.how == "done":
             self._lines(
                 f"{self._lines.paint(run, bold=True)} is {self._lines.paint('done', 'green')}."
@@ -163,8 +167,8 @@ class TextTelling:
             self._ended(end)
 
 
-class JsonTelling:
-    """A JSON document for a program, one a line."""
+class JsonReporter:
+    """JSON documents for a program, one per line."""
 
     def __init__(self, write: Callable[[Any], None]) -> None:
         self._write = write
@@ -174,27 +178,27 @@ class JsonTelling:
         """The run is being followed."""
         self._write({"event": "began", "run": run, "run_id": run_id})
 
-    def look(self, look: Look) -> None:
-        """Tell what is new."""
-        for one in self._news.of(look):
+    def report(self, snapshot: Snapshot) -> None:
+        """Report what is new in this snapshot."""
+        for one in self._news.of(snapshot):
             self._write(one)
 
     def plan(self, run: str, plan: WaitingPlan, text: str) -> None:
-        """A plan waits, with its view."""
+        """Report a waiting plan with its view."""
         self._write({"event": "plan", "run": run, **plan.model_dump(mode="json"), "text": text})
 
     def no_view(self, run: str, plan: WaitingPlan, why: str) -> None:
-        """A plan waits, without its view."""
+        """Report a waiting plan without its view."""
         self._write({"event": "plan", "run": run, **plan.model_dump(mode="json"), "trouble": why})
 
     def decided(self, plan: WaitingPlan, how: str) -> None:
-        """What became of a plan."""
+        """Report what became of a plan."""
         self._write(
             {"event": "decided", "component": plan.component, "digest": plan.digest, "how": how}
         )
 
     def ended(self, run: str, end: End) -> None:
-        """How it ended, and what it gave."""
+        """Report the end and the result."""
         self._write(
             {
                 "event": "ended",

@@ -1,4 +1,4 @@
-"""Asking a person at the terminal, while everything else goes on."""
+"""Asks a person at the terminal, without blocking anything else."""
 
 import asyncio
 import os
@@ -9,14 +9,14 @@ from exclave.screens.terminal import write
 
 
 def can_ask() -> bool:
-    """Whether a person sits at the terminal: they can be asked, and see the question."""
+    """Whether a person at a terminal can see a question and answer it."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 async def ask(question: str) -> str | None:
-    """The line that is typed after the question; None where the terminal says that none comes.
+    """The line typed after the question; None at the end of input.
 
-    What was typed before the question was seen is thrown away: it was no answer to it.
+    Whatever was typed before the question appeared is discarded, since it is no answer to it.
     """
     descriptor = sys.stdin.fileno()
     termios.tcflush(descriptor, termios.TCIFLUSH)
@@ -26,7 +26,7 @@ async def ask(question: str) -> str | None:
 
     def read() -> None:
         if not typed.done():
-            # The terminal gives whole lines.
+            # A terminal delivers whole lines.
             typed.set_result(os.read(descriptor, 4096))
 
     loop.add_reader(descriptor, read)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from apps.display_text import shown_output
 from apps.parts import part_shown
-from client.overview import Close, Overview, Row, RunNow
+from client.overview import InstallDetails, Overview, Row, RunNow
 from exclave.screens.plans import how_to_decide
 from exclave.screens.terminal import Lines, short
 
@@ -23,9 +23,9 @@ _HEADINGS = ("INSTALL", "APP", "RELEASE", "STATUS", "WORKER", "NOW")
 
 
 def show_overview(lines: Lines, found: Overview) -> None:
-    """Write a line for each install, and what failed under it; then the builds."""
+    """Write a line for each install, with failures below it; then the builds."""
     if not found.rows:
-        lines("There is no install yet. Create one: exclave install INSTALL --app APP")
+        lines("There are no installs yet. Create one: exclave install INSTALL --app APP")
     else:
         _show_rows(lines, found)
     if found.builds:
@@ -57,7 +57,7 @@ def _show_rows(lines: Lines, found: Overview) -> None:
     if found.total > len(found.rows):
         lines(
             f"{len(found.rows)} of {found.total} installs. Name an app with --app, or an install, "
-            "or take --all."
+            "or use --all."
         )
 
 
@@ -89,8 +89,8 @@ def _first_line(text: str) -> str:
     return f"{first} …" if more else first
 
 
-def show_close(lines: Lines, found: Close) -> None:
-    """Write a page on one install."""
+def show_details(lines: Lines, found: InstallDetails) -> None:
+    """Write a page about one install."""
     status = found.status
     heading = lines.paint(status.install, bold=True)
     lines(f"{heading}, an install of {status.app}")
@@ -111,7 +111,7 @@ def show_close(lines: Lines, found: Close) -> None:
     _show_table(lines, "Inputs", [(name, v) for name, v in status.inputs.values.items()])
 
 
-def _facts(lines: Lines, found: Close) -> Iterator[tuple[str, str]]:
+def _facts(lines: Lines, found: InstallDetails) -> Iterator[tuple[str, str]]:
     status = found.status
     yield "release", status.release or "none yet"
     yield "sandbox", "provisioned" if status.provisioned else "not provisioned"
@@ -124,40 +124,44 @@ def _facts(lines: Lines, found: Close) -> Iterator[tuple[str, str]]:
     for run in found.runs:
         yield "now", _run(run)
         if run.trouble:
-            what = "disk full" if run.disk_is_full else "again"
+            what = "disk full" if run.disk_is_full else "retrying"
             yield "", lines.paint(f"{what}: {_first_line(run.trouble)}", "yellow")
 
 
-def _policy(found: Close) -> Iterator[tuple[str, str]]:
-    """What the customer's policy is about, as the worker told it last."""
+def _policy(found: InstallDetails) -> Iterator[tuple[str, str]]:
+    """What the worker last reported about the customer's policy."""
     worker = found.status.worker
     if worker is None:
         return
-    told = worker.description
-    if told.approval in {"customer", "both"}:
-        yield "policy", "an apply needs the customer's approval, too"
-    if told.rules:
-        yield "policy", f"the customer has rules of their own: {', '.join(told.rules)}"
+    described = worker.description
+    if described.approval in {"customer", "both"}:
+        yield "policy", "an apply also needs the customer's approval"
+    if described.rules:
+        yield "policy", f"the customer has set rules for: {', '.join(described.rules)}"
 
 
-def _worker_words(found: Close) -> str:
+def _worker_words(found: InstallDetails) -> str:
     worker = found.status.worker
     if worker is None:
         return ""
-    told = worker.description
-    tools = ", ".join(f"{name} {version}" for name, version in sorted(told.tools.items()))
-    seen = f"asked for work {_time(found.polled)}" if found.polled else f"seen {_time(worker.seen)}"
-    return f" on {told.host}, version {told.version}, with {tools or 'no tools'}; {seen}"
+    described = worker.description
+    tools = ", ".join(f"{name} {version}" for name, version in sorted(described.tools.items()))
+    seen = (
+        f"last asked for work {_time(found.polled)}"
+        if found.polled
+        else f"last seen {_time(worker.seen)}"
+    )
+    return f" on {described.host}, version {described.version}, with {tools or 'no tools'}; {seen}"
 
 
-def _show_stuck(lines: Lines, found: Close) -> None:
+def _show_stuck(lines: Lines, found: InstallDetails) -> None:
     for run in found.runs:
         if run.stuck:
             lines()
             lines.block(shown_output(run.stuck))
 
 
-def _show_waiting(lines: Lines, found: Close) -> None:
+def _show_waiting(lines: Lines, found: InstallDetails) -> None:
     for run, plans in found.plans.items():
         for plan in plans:
             name = part_shown(plan.component)
@@ -169,18 +173,18 @@ def _show_waiting(lines: Lines, found: Close) -> None:
                 lines(f"    {command}")
 
 
-def _parts(found: Close) -> list[tuple[str, ...]]:
+def _parts(found: InstallDetails) -> list[tuple[str, ...]]:
     return [
         (part_shown(one.component), one.outcome, short(one.release), _time(one.at), one.workflow_id)
         for one in found.status.parts
     ]
 
 
-def _releases(found: Close) -> list[tuple[str, ...]]:
+def _releases(found: InstallDetails) -> list[tuple[str, ...]]:
     return [(one.release, _time(one.at), one.workflow_id) for one in found.status.before]
 
 
-def _schedules(found: Close) -> list[tuple[str, ...]]:
+def _schedules(found: InstallDetails) -> list[tuple[str, ...]]:
     return [(name, f"next {_time(at)}") for name, at in found.schedules.items()]
 
 
@@ -196,7 +200,7 @@ def _show_table(lines: Lines, heading: str, rows: list[tuple[str, ...]]) -> None
 
 
 def _time(at: str | datetime | None) -> str:
-    """A time to the second, in UTC; what is unknown is told as that."""
+    """A time to the second, in UTC, or "unknown"."""
     if at is None:
         return "unknown"
     text = at.isoformat() if isinstance(at, datetime) else at

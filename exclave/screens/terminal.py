@@ -1,4 +1,4 @@
-"""Text for a terminal: colours where a person looks, and nothing that could steer the terminal."""
+"""Writes text to a terminal, with colours for a person, and without foreign control characters."""
 
 import os
 import re
@@ -10,24 +10,24 @@ import typer
 from apps.display_text import lines_of, shown, shown_lines
 
 _OURS = re.compile(r"(\x1b\[(?:0|1|31|32|33|36)m)")
-"""What paints with the colours that are used here."""
+"""The escape sequences of the colours used here."""
 
 SHORT: Final = 12
-"""How many hexadecimal digits of a digest are shown where a person need not type it."""
+"""How many hexadecimal digits of a digest are shown where a person need not type all of it."""
 
 
 def write(text: str = "", *, err: bool = False, ends_line: bool = True) -> None:
-    """Write a text of our own, of one line or several, without colours; as `shown_lines` has it."""
+    """Write the command's own text, of one or several lines, without colours, by `shown_lines`."""
     typer.echo(shown_lines(text), err=err, nl=ends_line, color=False)
 
 
 def short(digest: str | None) -> str:
-    """A digest as a person recognises it."""
+    """A digest's first digits, by which a person recognises it."""
     return digest.removeprefix("sha256:")[:SHORT] if digest else "-"
 
 
 class Lines:
-    """Writes lines to a stream, coloured if a person looks at it."""
+    """Writes lines to a stream, in colour if it is a terminal."""
 
     def __init__(self, *, err: bool = False) -> None:
         self._err = err
@@ -38,23 +38,23 @@ class Lines:
         )
 
     def paint(self, text: str, colour: str | None = None, *, bold: bool | None = None) -> str:
-        """The text in a colour, where there are colours."""
+        """The text in a colour, if the stream has colours."""
         return typer.style(shown(text), fg=colour, bold=bold) if self.colours else text
 
     def block(self, text: str, indent: str = "", rest: str | None = None) -> None:
-        """Write a text of several lines, which end at line feeds alone.
+        """Write a text of several lines; only line feeds end a line.
 
         Args:
             text: The text.
-            indent: What comes before each line that is not empty.
-            rest: Instead of it, before those that come after the first.
+            indent: The indentation of each line that is not empty.
+            rest: The indentation after the first line, if it differs.
         """
         for line in lines_of(text):
             self(f"{indent}{line}" if line.strip() else "")
             indent = indent if rest is None else rest
 
     def __call__(self, line: str = "") -> None:
-        """Write one line, whatever is in it: as `shown` has it, but for our own colours."""
+        """Write one line; `shown` makes everything in it harmless, except our own colours."""
         pieces = _OURS.split(line) if self.colours else [line]
         line = "".join(one if _OURS.fullmatch(one) else shown(one) for one in pieces)
         self._write(line)
@@ -66,11 +66,11 @@ class Lines:
             typer.echo(line, err=self._err, color=self.colours)
 
     def hold(self) -> None:
-        """Keep what is written back, since a person is being asked."""
+        """Hold back what is written, since a person is being asked."""
         self._held = self._held if self._held is not None else []
 
     def release(self) -> None:
-        """Write what was kept back."""
+        """Write what was held back."""
         held, self._held = self._held or [], None
         for line in held:
             self._write(line)

@@ -3,11 +3,11 @@
 import pytest
 
 from apps.display_text import shown
-from client.overview import Close, Overview, Row, RunNow
+from client.overview import InstallDetails, Overview, Row, RunNow
 from contracts.deploys import ChangeCounts, Inputs, WaitingPlan
 from contracts.installs import ConnectedWorker, InstallStatus, PartNow, ReleaseBefore, RunFailure
 from contracts.messages import Turn, WorkerDescription
-from exclave.screens.status import show_close, show_overview
+from exclave.screens.status import show_details, show_overview
 from exclave.screens.terminal import Lines
 
 FORGED = "x\n  net  applied\x85\u2028\u202e\x1b[8m"
@@ -15,7 +15,7 @@ RELEASE = "sha256:" + "1" * 64
 AT = "2026-01-05T12:00:00"
 
 
-def page(words: str, message: str) -> Close:
+def page(words: str, message: str) -> InstallDetails:
     described = WorkerDescription(
         protocol=1, features=[], tools={words: words}, version=words, host=words, rules=[words]
     )
@@ -32,7 +32,7 @@ def page(words: str, message: str) -> Close:
         before=[ReleaseBefore(release=RELEASE, workflow_id=words, at=words)],
     )
     plan = WaitingPlan(component="net", digest=RELEASE, teardown=False, changes=ChangeCounts())
-    return Close(
+    return InstallDetails(
         status=status,
         worker=words,
         polled=None,
@@ -42,8 +42,8 @@ def page(words: str, message: str) -> Close:
     )
 
 
-def told(capsys: pytest.CaptureFixture[str], found: Close) -> list[str]:
-    show_close(Lines(), found)
+def told(capsys: pytest.CaptureFixture[str], found: InstallDetails) -> list[str]:
+    show_details(Lines(), found)
     return capsys.readouterr().out.split("\n")
 
 

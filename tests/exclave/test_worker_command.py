@@ -64,7 +64,7 @@ def test_a_bucket_that_cannot_be_used_is_told(tmp_path: Path, s3_server: S3Serve
 def test_the_customer_pauses_and_resumes_the_worker(tmp_path: Path) -> None:
     for command, words, paused in (
         ("pause", "takes no more work", True),
-        ("pause", "It is paused", True),
+        ("pause", "The worker is already paused", True),
         ("resume", "takes work again", False),
         ("resume", "not paused", False),
     ):

@@ -87,7 +87,7 @@ def test_of_several_one_is_named(side: Side) -> None:
     said = side.run("approve", status=1)
     assert "Several plans wait" in said and net.digest in said and db.digest in said
     assert "too short" in side.run("approve", "--plan", "bbb", status=1)
-    assert "0 plans that wait begin with" in side.run("approve", "--plan", "c" * 64, status=1)
+    assert "0 waiting plans begin with" in side.run("approve", "--plan", "c" * 64, status=1)
     side.run("deny", "--plan", "B" * 8, "--reason", "not today")
     denied = answered(side.store, db)
     assert denied is not None and (denied.decision, denied.reason) == ("denied", "not today")

@@ -43,7 +43,7 @@ async def test_files_of_others_are_not_overwritten(
     (tmp_path / "README.md").write_text("mine")
     typed = await person.types("install", site.install, "--app", site.app, "--stack", str(tmp_path))
     assert typed.status == 1
-    assert "README.md is there" in typed.err
+    assert "README.md exists with other content" in typed.err
     assert (tmp_path / "README.md").read_text() == "mine"
 
 

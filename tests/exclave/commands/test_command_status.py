@@ -75,7 +75,7 @@ async def test_installs_of_an_app_alone_as_documents(person: Person, site: Site)
     assert [one["install"] for one in typed.document["installs"]] == [site.install]
     assert typed.document["total"] == 1
     typed = await person.types("status", "--app", "unheard-of")
-    assert "There is no install yet" in typed.out
+    assert "There are no installs yet" in typed.out
 
 
 async def test_whom_the_gateway_turns_away(person: Person, site: Site) -> None:
@@ -114,7 +114,7 @@ async def test_what_is_tried_again_says_why(person: Person, site: Site) -> None:
 
     async def told() -> bool:
         typed = await person.types("status", site.install)
-        return "again: no answer from nowhere" in typed.out
+        return "retrying: no answer from nowhere" in typed.out
 
     async with asyncio.timeout(60):
         await until(told)
