@@ -12,6 +12,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from activities.heartbeats import heartbeating
+from activities.operations.memory import TOOL_BYTES
 from activities.operations.operation import Operation
 from activities.workplace import Workplace
 from contracts.errors import EngineFailed, ExclaveError, by_type
@@ -31,6 +32,7 @@ async def once(  # noqa: PLR0913 - each of them is asked for by its name
     result: type[R],
     body: Callable[[Operation, Say], Awaitable[R]],
     check: Callable[[], Awaitable[None]] | None = None,
+    tool_bytes: int = TOOL_BYTES,
 ) -> R:
     """Run `body` as the operation of that key, or return what it came to before.
 
@@ -42,10 +44,11 @@ async def once(  # noqa: PLR0913 - each of them is asked for by its name
         body: Does the work; its typed errors that are not retryable are recorded too.
         check: Refuses what may not be done any more, once the subject is held: the wait for it may
             have been long. What it raises is not recorded.
+        tool_bytes: What each of its tools is taken to need of the machine's memory.
     """
     async with (
         heartbeating() as say,
-        workplace.operations.open(key, subject, say) as operation,
+        workplace.operations.open(key, subject, say, tool_bytes) as operation,
     ):
         recorded = operation.outcome()
         if recorded is None:

@@ -7,11 +7,10 @@ outcome is kept for a week more, since another attempt may look for its tool.
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from activities.removal import remove_each
-from activities.terraform.state_file import UNSAVED, printed_unsaved
 from activities.workplace import Workplace
 from store.customer import APPROVALS_PREFIX, LET_IN_PREFIX
 from store.errors import StoreError
@@ -35,12 +34,14 @@ def drop_what_old_runs_left(workplace: Workplace) -> None:
     The next run's end tries again: this one went well whatever becomes of old files.
     """
     try:
-        drop_old_runs(workplace.store, workplace.data / "runs")
+        drop_old_runs(workplace.store, workplace.data / "runs", workplace.holds_only_copy)
     except (StoreError, OSError) as error:
         _log.warning("Old plans and files of tools could not be dropped: %s", error)
 
 
-def drop_old_runs(store: Store, runs: Path, now: float | None = None) -> None:
+def drop_old_runs(
+    store: Store, runs: Path, holds_only_copy: Callable[[Path], bool], now: float | None = None
+) -> None:
     """Drop the plans of all but the newest runs, and the folders of all but the newest; blocks.
 
     A folder that cannot be removed is told in the log.
@@ -48,6 +49,7 @@ def drop_old_runs(store: Store, runs: Path, now: float | None = None) -> None:
     Args:
         store: The install's store; plans are in it.
         runs: The folder on this machine that holds a folder for each run.
+        holds_only_copy: Whether a run's folder holds what is nowhere else; it stays then.
         now: Epoch seconds; by default, the time now.
 
     Raises:
@@ -64,12 +66,7 @@ def drop_old_runs(store: Store, runs: Path, now: float | None = None) -> None:
                     store.delete(key)
     for group in _groups(runs).values():
         old = (runs / run for run in history.old(group))
-        remove_each(run for run in old if not _holds_a_state(run))
-
-
-def _holds_a_state(run: Path) -> bool:
-    """Whether a state was printed there, and nobody has it anywhere else."""
-    return any(printed_unsaved(mark.parent) for mark in run.rglob(UNSAVED))
+        remove_each(run for run in old if not holds_only_copy(run))
 
 
 def _groups(runs: Path) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from activities.customer.rules import Rules
+from activities.engines import Engine
 from activities.operations.opening import Operations
 from activities.releases.unpacked import unpacked_at
 from contracts.errors import TurnRefused
@@ -35,6 +36,8 @@ class Workplace:
     operations: Operations
     open_releases: "Callable[[], ReleaseReader]"
     """An idle worker has not imported what reads them."""
+    engines: tuple[Engine, ...]
+    """What deploys parts here."""
     rules: Rules = field(default_factory=Rules)
     """What the customer allows."""
 
@@ -42,6 +45,10 @@ class Workplace:
     def releases(self) -> "ReleaseReader":
         """What the releases hold."""
         return self.open_releases()
+
+    def holds_only_copy(self, run: Path) -> bool:
+        """Whether a run's folder holds what an engine has nowhere else; blocks."""
+        return any(engine.holds_only_copy(run) for engine in self.engines)
 
     def work_folder(self, component: str) -> Path:
         """What a component is made from; rebuilt from the release whenever it is not there."""

@@ -84,7 +84,7 @@ def _why(
     artifacts_before: Mapping[str, str],
     artifacts_after: Mapping[str, str],
 ) -> str | None:
-    then, now = before.module(part), after.module(part)
+    then, now = before.part(part), after.part(part)
     if then is None:
         return "is new"
     if artifacts_before.get(part) != artifacts_after.get(part):

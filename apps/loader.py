@@ -11,6 +11,7 @@ from apps.checks.module_places import Modules
 from apps.checks.unsupported import Stage, missing_in
 from apps.config import AppConfig, Source
 from apps.config.vendor import PlaneConfig
+from apps.deployable import Deployable
 from apps.reading.assembly import app_config, plane_config
 from apps.reading.discovery import read_kinds
 from apps.reading.entities import Entities
@@ -58,13 +59,18 @@ class CheckedApp:
     """Those of the problems that nothing hinders: what the format asks for, and no build needs."""
 
 
-def load(folder: Path, fetched: Fetched | None = None) -> LoadedApp:
+def load(folder: Path, deployable: Deployable, fetched: Fetched | None = None) -> LoadedApp:
     """The app config that lies in `folder`, read and checked, with what was `fetched` for it.
+
+    Args:
+        folder: Where it lies.
+        deployable: The parts that some engine deploys.
+        fetched: What lies elsewhere.
 
     Raises:
         ConfigErrors: it cannot be used; with every error, and the warnings after them.
     """
-    checked = check(folder, fetched)
+    checked = check(folder, deployable, fetched)
     if checked.app is None:
         raise ConfigErrors(
             [
@@ -76,7 +82,7 @@ def load(folder: Path, fetched: Fetched | None = None) -> LoadedApp:
     return checked.app
 
 
-def check(folder: Path, fetched: Fetched | None = None) -> CheckedApp:
+def check(folder: Path, deployable: Deployable, fetched: Fetched | None = None) -> CheckedApp:
     """Everything that is wrong with the app config in `folder`, and the config if it can be used.
 
     It reads regular files below the folder alone (and those of what was fetched), fetches nothing,
@@ -98,10 +104,10 @@ def check(folder: Path, fetched: Fetched | None = None) -> CheckedApp:
         entities = read_entities(read_kinds(opened, findings), opened, findings, fetched)
         reads_of = Parsed()
         modules = Modules(opened, fetched)
-        check_entities(entities, modules, reads_of, findings)
+        check_entities(entities, modules, deployable, reads_of, findings)
         roots = modules.roots
-        refused = _tell_what_is_missing(entities, reads_of, findings)
-        missing = [] if fetched is not None or findings.has_errors else wanted(entities)
+        refused = _tell_what_is_missing(entities, deployable, reads_of, findings)
+        missing = [] if fetched is not None or findings.has_errors else wanted(entities, deployable)
         for one in missing:
             findings.note(one.file, one.key, one.note)
     except TooManyProblems:
@@ -148,7 +154,9 @@ _NO_RUNNER: Final = (
 )
 
 
-def _tell_what_is_missing(entities: Entities, reads_of: ReadsOf, findings: Findings) -> set[str]:
+def _tell_what_is_missing(
+    entities: Entities, deployable: Deployable, reads_of: ReadsOf, findings: Findings
+) -> set[str]:
     """Adds a note for each thing that is not there yet, where it is first met.
 
     Returns:
@@ -157,7 +165,7 @@ def _tell_what_is_missing(entities: Entities, reads_of: ReadsOf, findings: Findi
     places: dict[str, list[tuple[str, str]]] = {}
     stages: dict[str, Stage] = {}
     for located in entities.all():
-        for missing in missing_in(located.model, reads_of):
+        for missing in missing_in(located.model, deployable, reads_of):
             places.setdefault(missing.message, []).append(
                 (located.file, located.joined(missing.key))
             )

@@ -35,8 +35,9 @@ import json, sys, time, tomllib
 from pathlib import Path
 began = time.process_time()
 from apps.loader import check
+from contracts.engines import ENGINES, deployable
 imported = time.process_time()
-checked = check(Path(sys.argv[1]))
+checked = check(Path(sys.argv[1]), deployable(ENGINES))
 ended = time.process_time()
 assert checked.app is not None, "\\n".join(map(str, checked.problems))
 texts = [path.read_text() for path in Path(sys.argv[1]).rglob("*.toml")]

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from apps.frozen import freeze
 from apps.loader import CheckedApp, check
+from contracts.engines import ENGINES, deployable
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def row(config: Path, name: str) -> Row:
         first, second = Path(scratch, "first"), Path(scratch, "second")
         shutil.copytree(config, first, symlinks=True, copy_function=shutil.copyfile)
         copy_in_another_order(config, second)
-        checked, again = check(first), check(second)
+        checked, again = (check(one, deployable(ENGINES)) for one in (first, second))
     counts = Counter(problem.severity for problem in checked.problems)
     return Row(
         config=name,

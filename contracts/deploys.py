@@ -186,8 +186,14 @@ class ApplyInput(OperationInput):
     teardown: bool = False
 
 
+class RunInput(OperationInput):
+    """The input of the one activity of an engine that makes no plan."""
+
+    teardown: bool = False
+
+
 class Applied(Message):
-    """The result of an engine's apply activity."""
+    """The result of what changes a part: an apply, or all of the work of an engine without plan."""
 
     state_revision: int
     outputs: Outputs = Field(default_factory=Outputs)

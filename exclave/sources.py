@@ -13,6 +13,7 @@ from artifacts.errors import ArtifactError, RegistryUnreachable
 from artifacts.registry import Registry
 from artifacts.sources import push_source
 from client.errors import Away, Refused
+from contracts.engines import ENGINES, deployable
 from contracts.names import NAME_PATTERN
 
 FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="The app config's folder.")]
@@ -31,7 +32,7 @@ def check(folder: Path) -> list[str]:
         Refused: the config is invalid; the message lists every problem, one per line.
     """
     try:
-        return [shown(str(problem)) for problem in load(folder).warnings]
+        return [shown(str(problem)) for problem in load(folder, deployable(ENGINES)).warnings]
     except ConfigErrors as errors:
         raise Refused("\n".join(shown(str(problem)) for problem in errors.problems)) from errors
 

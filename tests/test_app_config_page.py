@@ -7,6 +7,7 @@ import pytest
 
 from apps.graph import Graph
 from apps.loader import CheckedApp, check
+from tests.shipped import DEPLOYABLE
 
 PAGE = Path(__file__).parents[1] / "docs" / "app-config.md"
 FILE = re.compile(r"^```(?:toml|hcl)\n# (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -21,7 +22,7 @@ def checked(tmp_path: Path) -> CheckedApp:
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content)
-    return check(tmp_path)
+    return check(tmp_path, DEPLOYABLE)
 
 
 def test_the_app_of_the_page_has_no_fault(checked: CheckedApp) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from activities.customer.audit_log import kept_head
 from activities.customer.gate import was_bound_and_began
-from activities.plans.fingerprints import input_fingerprints, module_fingerprint
+from activities.plans.fingerprints import input_fingerprints, part_fingerprint
 from activities.plans.plan_store import load_plan, load_record, load_view, sha256
 from activities.terraform.lock_file import load_lock_file
 from activities.terraform.locking import StateLocks
@@ -127,7 +127,7 @@ def test_nothing_is_planned_anew_because_the_worker_is_a_newer_one(workplace: Wo
     state, module = workplace.state, CONFIG.components[0]
     record = state.component("network")
     assert record is not None and module.type == "terraform_module"
-    assert record.config == module_fingerprint(module)
+    assert record.config == part_fingerprint(module)
     assert state.digest_key() == fake()
     assert record.inputs.keys() == {"region"}
     assert record.inputs == input_fingerprints(

@@ -9,7 +9,7 @@ are plain.
 
 import argparse
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from activities.build.release import BuildActivities
 from activities.interceptor import Boundary
 from activities.spans import Tracer
 from artifacts.registry import Registry
+from contracts.engines import ENGINES, EngineSpec
 from contracts.names import BUILD_QUEUE
 from stacks.enrolment import BuildEnrolment, EnrolmentError
 from wire.connection import TemporalAddress
@@ -46,8 +47,12 @@ class _Way:
     tracing: Tracing | None = None
 
 
-def main() -> None:
-    """Run until told to leave."""
+def main(engines: Sequence[EngineSpec] = ENGINES) -> None:
+    """Run until told to leave.
+
+    Args:
+        engines: What its releases may be deployed by.
+    """
     parser = argparse.ArgumentParser(
         prog="exclave-build-worker",
         description="Build the releases of one org.",
@@ -81,7 +86,9 @@ def main() -> None:
         way = _through_gateway(parser, settings.enrolment, data)
     run(
         way.temporal,
-        lambda client: make(client, way.registry, data, way.learn_keys, way.tracing),
+        lambda client: make(
+            client, BuildActivities(way.registry, data, engines), way.learn_keys, way.tracing
+        ),
         Settings(
             before=way.ready, keys=way.keys, after=way.tracing.leave if way.tracing else nothing
         ),
@@ -116,13 +123,11 @@ def _through_gateway(parser: argparse.ArgumentParser, file: Path, data: Path) ->
 
 def make(
     client: Client,
-    registry: Registry,
-    data: Path,
+    build: BuildActivities,
     learn_keys: Callable[[], Awaitable[None]],
     tracer: Tracer | None = None,
 ) -> Worker:
     """The worker on a connected client."""
-    build = BuildActivities(registry, data)
     return Worker(
         client,
         task_queue=BUILD_QUEUE,

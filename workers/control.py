@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import logging
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from activities.proofs import KeyProofs
 from activities.releases.read import ReleaseActivities
 from artifacts.registry import Registry
 from contracts.access import AccessInput, TokenKeys
+from contracts.engines import ENGINES, EngineSpec, by_type
 from contracts.names import CONTROL_QUEUE, access_workflow_id
 from wire.arguments import ArgumentCount
 from wire.connection import TemporalAddress, delays
@@ -39,6 +41,7 @@ from workflows.deploy import Deploy
 from workflows.deprovision import Deprovision
 from workflows.install import Install
 from workflows.provision import Provision
+from workflows.runs.install_run import InstallRun
 from workflows.unknown import Unknown
 
 _log = logging.getLogger(__name__)
@@ -73,8 +76,12 @@ SANDBOX = SandboxedWorkflowRunner(
 )
 
 
-def main() -> None:
-    """Run until told to leave."""
+def main(engines: Sequence[EngineSpec] = ENGINES) -> None:
+    """Run until told to leave.
+
+    Args:
+        engines: What its runs deploy with.
+    """
     parser = argparse.ArgumentParser(prog="workers.control", description=__doc__)
     parser.add_argument("--address", help="Temporal's host:port (default: as temporal.toml says)")
     parser.add_argument("--namespace", help="the org")
@@ -106,6 +113,7 @@ def main() -> None:
     add_keys_flag(parser)
     settings = parser.parse_args()
     keys = keys_of(parser, settings)
+    InstallRun.engines = by_type(engines)
     where = TemporalAddress.from_environment(settings.address, settings.namespace)
     try:
         authority = _authority(settings.enrolment_key)

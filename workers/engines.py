@@ -1,24 +1,8 @@
-"""The activities of runs; `workers.lazy_activities` imports them with their first task."""
+"""The engines of the install workers that are shipped, one a line."""
 
-import activities.releases.reader  # noqa: F401 - the workplace opens it when it is asked
-from activities.action.activities import ActionActivities
-from activities.deploy.activities import DeployActivities
-from activities.deploy.deprovision import DeprovisionActivities
-from activities.deploy.provision import ProvisionActivities
-from activities.logs.activities import LogActivities
-from activities.readme import ReadmeActivities
-from activities.terraform.activities import TerraformActivities
-from activities.workplace import Workplace
+from typing import Final
 
+from activities.engines import Engine
+from activities.terraform.engine import TERRAFORM_ENGINE
 
-class Engines:
-    """All of them, on one workplace."""
-
-    def __init__(self, workplace: Workplace) -> None:
-        self.logs = LogActivities(workplace)
-        self.readme = ReadmeActivities(workplace)
-        self.deploy = DeployActivities(workplace)
-        self.provision = ProvisionActivities(workplace)
-        self.deprovision = DeprovisionActivities(workplace)
-        self.terraform = TerraformActivities(workplace)
-        self.action = ActionActivities(workplace)
+ENGINES: Final[tuple[Engine, ...]] = (TERRAFORM_ENGINE,)

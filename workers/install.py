@@ -23,14 +23,16 @@ from temporalio.worker import PollerBehaviorSimpleMaximum, Worker
 
 from activities.customer.guard import CustomersGuard
 from activities.customer.rules import Rules, rules_of
+from activities.engines import Engine, specs
 from activities.heartbeats import cancelled_by_person
-from activities.installs.description import FEATURES, DescribeActivities
+from activities.installs.description import DescribeActivities, features
 from activities.interceptor import Boundary
 from activities.operations.opening import Operations
 from activities.operations.stop_activity import StopActivities
 from activities.spans import Tracer
 from activities.unregistered import refuse_unknown
 from activities.workplace import Workplace
+from contracts.engines import only_copies
 from contracts.names import install_queue
 from stacks.enrolment import Enrolment, EnrolmentError
 from store.install_state import InstallState
@@ -42,6 +44,7 @@ from wire.encryption.unreadable import Readable
 from wire.enrolment.worker_identity import IdentityUnusable
 from wire.network.egress import ProxyUnusable, except_this_machine
 from wire.network.trust import Trust, TrustUnusable
+from workers.engines import ENGINES
 from workers.gateway_access import reach
 from workers.lazy_activities import activities_of_runs
 from workers.process import DRAIN_TIMEOUT, Settings, nothing, run
@@ -62,8 +65,12 @@ _HEARTBEAT_THROTTLE = timedelta(seconds=5)
 _log = logging.getLogger(__name__)
 
 
-def main() -> None:
-    """Run until told to leave."""
+def main(engines: tuple[Engine, ...] = ENGINES) -> None:
+    """Run until told to leave.
+
+    Args:
+        engines: What it deploys with.
+    """
     parser = argparse.ArgumentParser(
         prog="exclave-worker",
         description="Serve one install, from within the customer's account.",
@@ -97,7 +104,7 @@ def main() -> None:
     except (IdentityUnusable, TrustUnusable, ProxyUnusable) as error:
         parser.exit(1, f"exclave-worker: {error}\n")
     rules = rules_of(settings.enrolment, settings.policy)
-    workplace = open_workplace(enrolment, data, control.releases, rules)
+    workplace = open_workplace(enrolment, data, control.releases, rules, engines)
 
     tracing = tracing_of(control, "exclave-worker", rules.allows_traces)
 
@@ -125,7 +132,11 @@ def main() -> None:
 
 
 def open_workplace(
-    enrolment: Enrolment, data: Path, releases: "Callable[[], Registry]", rules: Rules
+    enrolment: Enrolment,
+    data: Path,
+    releases: "Callable[[], Registry]",
+    rules: Rules,
+    engines: tuple[Engine, ...] = ENGINES,
 ) -> Workplace:
     """The install's store and tools, in the worker's data folder.
 
@@ -134,13 +145,14 @@ def open_workplace(
         data: That folder.
         releases: Opens where releases are pulled from, when the first one is.
         rules: What the customer allows.
+        engines: What deploys parts there.
     """
 
     def open_releases() -> "ReleaseReader":
         # With the first task of a run, as its engines are (`workers.lazy_activities`).
         from activities.releases.reader import ReleaseReader  # noqa: PLC0415
 
-        return ReleaseReader(releases(), data / "releases")
+        return ReleaseReader(releases(), data / "releases", only_copies(specs(engines)))
 
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     described = enrolment.store_description(data)
@@ -160,6 +172,7 @@ def open_workplace(
             cancelled_by_person=cancelled_by_person,
         ),
         open_releases=open_releases,
+        engines=engines,
         rules=rules,
     )
 
@@ -175,14 +188,16 @@ def make(
         client,
         task_queue=install_queue(workplace.install),
         activities=[
-            DescribeActivities(workplace.rules).describe,
+            DescribeActivities(workplace.rules, workplace.engines).describe,
             StopActivities(workplace).stop,
             refuse_unknown,
             *activities_of_runs(workplace),
         ],
         interceptors=[
             Readable(learn_keys),
-            Boundary(FEATURES, workplace.install, CustomersGuard(workplace), tracer),
+            Boundary(
+                features(workplace.engines), workplace.install, CustomersGuard(workplace), tracer
+            ),
         ],
         max_concurrent_activities=_SLOTS,
         # One poll each: a frontend takes 1,200 of a kind for all workers of a namespace.

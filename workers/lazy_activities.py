@@ -6,45 +6,44 @@ part of each start. They are imported together, with the first task: a worker ha
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cache, partial
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 from temporalio import activity
 
+from activities.engines import AnyActivity
 from activities.workplace import Workplace
 from contracts import actions, deploys, logs, provisions, readmes
 from contracts.activities import Activity
 
 if TYPE_CHECKING:
-    from workers.engines import Engines
+    from workers.run_activities import RunActivities
 
 I = TypeVar("I", bound=BaseModel)  # noqa: E741 - as in the declaration
 O = TypeVar("O", bound=BaseModel)  # noqa: E741
 
-AnyActivity = Callable[[Any], Awaitable[BaseModel]]
 
+def _imported() -> "type[RunActivities]":
+    from workers.run_activities import RunActivities  # noqa: PLC0415 - see above
 
-def _imported() -> "type[Engines]":
-    from workers.engines import Engines  # noqa: PLC0415 - see above
-
-    return Engines
+    return RunActivities
 
 
 def activities_of_runs(workplace: Workplace) -> list[AnyActivity]:
     """The activities of runs, of which nothing is imported yet."""
 
     @cache
-    def engines() -> "Engines":
+    def imported() -> "RunActivities":
         return _imported()(workplace)
 
     def late(
-        declared: Activity[I, O], of: "Callable[[Engines], Callable[[I], Awaitable[O]]]"
+        declared: Activity[I, O], of: "Callable[[RunActivities], Callable[[I], Awaitable[O]]]"
     ) -> AnyActivity:
         async def begun(input: I) -> O:
             # In a thread: other tasks go on meanwhile.
             await asyncio.to_thread(_imported)
-            return await of(engines())(input)
+            return await of(imported())(input)
 
         # The SDK reads from these what it decodes a task's input as.
         begun.__annotations__ = {"input": declared.input, "return": declared.result}
@@ -60,8 +59,15 @@ def activities_of_runs(workplace: Workplace) -> list[AnyActivity]:
         late(provisions.PROVISION_FINISH, lambda of: of.provision.finish),
         late(provisions.DEPROVISION_SCOPE, lambda of: of.deprovision.scope),
         late(provisions.DEPROVISION_FINISH, lambda of: of.deprovision.finish),
-        late(deploys.TERRAFORM_PLAN, lambda of: of.terraform.plan),
-        late(deploys.TERRAFORM_APPLY, lambda of: of.terraform.apply),
         late(actions.SCOPE, lambda of: of.action.scope),
         late(actions.STEP, lambda of: of.action.step),
+        *(
+            late(declared, partial(_of_engine, declared.name))
+            for engine in workplace.engines
+            for declared in engine.spec.work.activities
+        ),
     ]
+
+
+def _of_engine(name: str, of: "RunActivities") -> AnyActivity:
+    return of.of_engines[name]

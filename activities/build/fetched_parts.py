@@ -14,6 +14,7 @@ from activities.build.newest import Newest
 from activities.build.sources import Sources
 from activities.releases.failures import told
 from apps.config import AppConfig, Source
+from apps.config.parts import source_of
 from apps.loader import LoadedApp
 from apps.parts import SANDBOX, part_named, step_name
 from apps.reading.fetched import Tree, Wanted
@@ -142,7 +143,7 @@ def push_module(
 def sources_of_steps(config: AppConfig) -> dict[str, Source]:
     """What the steps of actions run in, by `step_name`; without those that run in nothing."""
     found = {
-        step_name(action.name, index): step.public_repo or step.connected_repo
+        step_name(action.name, index): source_of(step)
         for action in config.actions
         for index, step in enumerate(action.steps)
     }
@@ -152,9 +153,6 @@ def sources_of_steps(config: AppConfig) -> dict[str, Source]:
 def _elsewhere(config: AppConfig) -> dict[str, Source]:
     """The parts whose modules lie elsewhere, and where."""
     parts = [*(one.name for one in config.components), SANDBOX]
-    modules = {part: config.module(part) for part in parts}
-    return {
-        part: module.source
-        for part, module in modules.items()
-        if module is not None and not module.source.is_local
-    }
+    models = {part: config.part(part) for part in parts}
+    sources = {part: source_of(model) for part, model in models.items() if model is not None}
+    return {part: one for part, one in sources.items() if one is not None and not one.is_local}

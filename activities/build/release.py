@@ -1,7 +1,7 @@
 """The activities of a build: check the source, pack each component, assemble the release."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from activities.releases.failures import told
 from activities.releases.graph import release_graph
 from activities.releases.reading import CONFIG_LIMIT_BYTES, read_config
 from apps.config import AppConfig, Source
+from apps.config.parts import source_of
 from apps.frozen import freeze
 from apps.loader import LoadedApp
 from apps.parts import SANDBOX, part_named, part_shown
@@ -42,6 +43,7 @@ from contracts.builds import (
     PackedComponent,
     app_repository,
 )
+from contracts.engines import ENGINES, EngineSpec, deployable
 from contracts.errors import BadConfig, BadInput, Unreachable
 
 R = TypeVar("R")
@@ -57,10 +59,15 @@ class BuildActivities:
     the digests of what came of it, and looks whether that is still in the registry.
     """
 
-    def __init__(self, registry: Registry, data: Path) -> None:
-        """Read sources from and push to `registry`; `data` is the worker's own folder."""
+    def __init__(
+        self, registry: Registry, data: Path, engines: Sequence[EngineSpec] = ENGINES
+    ) -> None:
+        """Read sources from and push to `registry`; `data` is the worker's own folder.
+
+        A config may have what the engines deploy.
+        """
         self._registry = registry
-        self._sources = Sources(registry, data)
+        self._sources = Sources(registry, data, deployable(engines))
         self._fetching = Fetching(registry, self._sources, data)
         self._packed: Newest[PackComponent, Descriptor] = Newest(_REMEMBERED)
 
@@ -180,13 +187,16 @@ class BuildActivities:
 
     def _packed_module(self, request: PackComponent, part: str) -> tuple[Descriptor, bool]:
         loaded = self._sources.loaded(request.source)
-        module = loaded.config.module(request.component)
-        if module is None:
+        model = loaded.config.part(request.component)
+        if model is None:
             raise BadInput(f"source {request.source} has no {part}")
-        if not module.source.is_local:
+        source = source_of(model)
+        if source is None:
+            raise BadInput(f"{part} is made of no files that could be packed")
+        if not source.is_local:
             raise BadInput(f"{part} lies elsewhere, and is fetched and packed by build.check")
-        directory = _within(part, module.source)
-        root = PurePosixPath(loaded.roots.get(module.source.place, directory))
+        directory = _within(part, source)
+        root = PurePosixPath(loaded.roots.get(source.place, directory))
         archive = self._sources.pack(request.source, root)
         repository = app_repository(request.app)
         return push_module(self._registry, repository, archive, str(directory), str(root))

@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 
 from activities.build.newest import Newest
 from activities.releases.failures import told
+from apps.deployable import Deployable
 from apps.loader import LoadedApp, load
 from apps.reading.fetched import Fetched
 from apps.reading.problems import ConfigErrors
@@ -29,10 +30,11 @@ class Sources:
     worker gets into a release.
     """
 
-    def __init__(self, registry: Registry, data: Path) -> None:
+    def __init__(self, registry: Registry, data: Path, deployable: Deployable) -> None:
         """Keep fetched archives and, for as long as they are checked, folders below `data`."""
         self._cache = ArtifactCache(registry, data / "cache")
         self._unpacked = data / "sources"
+        self._deployable = deployable
         self._loaded: Newest[str, LoadedApp] = Newest(_REMEMBERED)
         self._loading = threading.Lock()
 
@@ -78,7 +80,7 @@ class Sources:
             folder = Path(name) / "source"
             with told(f"source {digest}", _missing(digest)):
                 unpack(self._archive(digest), folder, durable=False)
-            return _checked(folder, digest, fetched)
+            return _checked(folder, digest, self._deployable, fetched)
 
     def _archive(self, digest: str) -> Path:
         manifest = self._cache.get_manifest(SOURCES_REPOSITORY, digest)
@@ -90,9 +92,11 @@ def _missing(digest: str) -> str:
     return f"source {digest} is not there; run `exclave upload DIR` first, and use what it prints"
 
 
-def _checked(folder: Path, digest: str, fetched: Fetched | None) -> LoadedApp:
+def _checked(
+    folder: Path, digest: str, deployable: Deployable, fetched: Fetched | None
+) -> LoadedApp:
     try:
-        return load(folder, fetched)
+        return load(folder, deployable, fetched)
     except ConfigErrors as error:
         problems = [str(problem) for problem in error.problems]
         count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"

@@ -1,5 +1,8 @@
 """The gate before an apply: the customer's hours, and their own approval of exactly that plan.
 
+The work of an engine without plans passes it, too. There is nothing that a customer could approve,
+so it is refused where their policy asks for their approval.
+
 An apply waits here, heartbeating what for, and holds nothing but a slot of its worker: no lease, no
 lock. One that has begun before is let through: what a crash left half done is not left for the
 night. No store tells when an object changes, nor does a policy's file, so it looks again.
@@ -17,8 +20,9 @@ from activities.plans.bound import require_noted, require_release
 from activities.plans.plan_store import load_view
 from activities.workplace import Workplace
 from apps.display_text import shown
+from apps.parts import part_shown
 from contracts.actions import StepInput
-from contracts.deploys import ApplyInput
+from contracts.deploys import ApplyInput, RunInput
 from contracts.errors import Denied, Draining, PolicyDenied, StalePlan
 from contracts.messages import OperationInput
 from stacks.policy import Policy, PolicyError
@@ -57,7 +61,9 @@ def bind_key(store: Store, activity: str, input: OperationInput | StepInput) -> 
         )
 
 
-def was_bound_and_began(store: Store, activity: str, input: ApplyInput | StepInput) -> bool:
+def was_bound_and_began(
+    store: Store, activity: str, input: ApplyInput | RunInput | StepInput
+) -> bool:
     """Whether exactly this was allowed to begin, and did: then it goes on, whatever the policy says
     by now. Blocks.
 
@@ -73,7 +79,7 @@ def was_bound_and_began(store: Store, activity: str, input: ApplyInput | StepInp
     return entry.let_in == _bound(activity, input)
 
 
-def _has_begun(store: Store, input: ApplyInput) -> bool:
+def _has_begun(store: Store, input: ApplyInput | RunInput) -> bool:
     """Whether an apply that has its key was let in, and began."""
     entry = Journal(store).entry(input.key)
     if entry is None or entry.outcome is not None:
@@ -117,10 +123,12 @@ def _shown(what: Mapping[str, object]) -> str:
     return f"{what.get('activity')} ({', '.join(more)})"
 
 
-def _identity(input: ApplyInput) -> dict[str, object]:
+def _identity(input: ApplyInput | RunInput) -> dict[str, object]:
+    plan: dict[str, object] = {}
+    if isinstance(input, ApplyInput):
+        plan = {"plan_key": input.plan_key, "digest": input.digest}
     return {
-        "plan_key": input.plan_key,
-        "digest": input.digest,
+        **plan,
         "component": input.component,
         "teardown": input.teardown,
         "app": input.app,
@@ -141,12 +149,13 @@ class Gate:
         far = workplace.store.s3_place() is not None
         self._pause = LOOK_AGAIN_FAR_SECONDS if far else LOOK_AGAIN_SECONDS
 
-    async def let_in(self, input: ApplyInput) -> str | None:
+    async def let_in(self, input: ApplyInput | RunInput) -> str | None:
         """Return once the apply may begin; says by whose word, where it needed one.
 
         Raises:
             Denied: somebody on the customer's side denied the plan.
             Draining: the worker leaves; another attempt waits on.
+            PolicyDenied: the customer's approval is asked for, and there is no plan to approve.
             StalePlan: the store has no such plan.
             StoreError: the store cannot be used.
         """
@@ -171,7 +180,7 @@ class Gate:
             return
         raise Draining(f"The worker leaves; the next attempt {waits}.")
 
-    def _look(self, input: ApplyInput) -> tuple[str, str | None]:
+    def _look(self, input: ApplyInput | RunInput) -> tuple[str, str | None]:
         """What the apply waits for, in words; empty if for nothing, and then who let it in."""
         try:
             policy = self._workplace.rules.policy()
@@ -182,14 +191,20 @@ class Gate:
             question = self._question(input)
             answer = ask(self._workplace.store, question)
             if answer is None:
-                waits.append(f"for the customer's approval of {input.digest}")
+                waits.append(f"for the customer's approval of {question.digest}")
             else:
                 by = _said(question, answer)
         if not policy.is_open(self._clock()):
             waits.append(_until(policy, self._clock()))
         return ("waits " + ", and ".join(waits) if waits else ""), by
 
-    def _question(self, input: ApplyInput) -> Question:
+    def _question(self, input: ApplyInput | RunInput) -> Question:
+        if isinstance(input, RunInput):
+            raise PolicyDenied(
+                f"{part_shown(input.component)} is deployed without a plan, and the customer's "
+                "policy asks for the customer's approval of every plan. Only the customer can "
+                "change it, in the worker's policy file, as `approval`."
+            )
         found = load_view(self._workplace.store, input.plan_key)
         if found is None:
             raise StalePlan("the saved plan is no longer in the store")

@@ -20,7 +20,7 @@ from activities.customer.gate import Gate, bind_key, was_bound_and_began
 from activities.customer.kinds import operation_of
 from activities.workplace import Workplace
 from contracts.actions import StepInput
-from contracts.deploys import ApplyInput, ScopeInput
+from contracts.deploys import ApplyInput, RunInput, ScopeInput
 from contracts.errors import PolicyDenied
 from contracts.messages import OperationInput
 from stacks.policy import Operation, Policy
@@ -79,7 +79,7 @@ class CustomersGuard:
             check()
             if verdict.refusal is not None:
                 raise verdict.refusal
-            if isinstance(first, ApplyInput):
+            if isinstance(first, ApplyInput | RunInput):
                 by = await self._gate.let_in(first)
                 if by:
                     await told.let_in(by)
@@ -103,14 +103,14 @@ class CustomersGuard:
         operation, policy = None, Policy()
         name, store = activity.info().activity_type, self._workplace.store
         try:
-            operation = operation_of(name, input)
+            operation = operation_of(name, input, self._workplace.engines)
             if operation is not None:
                 policy = self._workplace.rules.binding()
                 self._require(policy, operation, input)
             if isinstance(input, OperationInput | StepInput):
                 bind_key(store, name, input)
         except PolicyDenied as refusal:
-            goes_on = isinstance(input, ApplyInput | StepInput) and was_bound_and_began(
+            goes_on = isinstance(input, ApplyInput | RunInput | StepInput) and was_bound_and_began(
                 store, name, input
             )
             return _Verdict(operation, policy.digest, None if goes_on else refusal)

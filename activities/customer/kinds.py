@@ -1,11 +1,13 @@
 """What each activity of the install worker is to the customer's policy.
 
-An activity that stands in none of these is refused: whoever adds one must say what it is.
+An activity that stands in none of these, and is no engine's, is refused: whoever adds one must say
+what it is.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from activities.engines import Engine, of_activity
 from apps.parts import SANDBOX
 from contracts import actions, deploys, installs, logs, operations, provisions, readmes
 from contracts.errors import PolicyDenied
@@ -13,7 +15,7 @@ from stacks.policy import Operation
 
 
 def _of_part(input: Any) -> Operation:
-    """A plan or an apply of an engine, whichever it is."""
+    """The work of an engine, whichever it is."""
     is_sandbox, teardown = input.component == SANDBOX, bool(input.teardown)
     if teardown:
         return "deprovision" if is_sandbox else "teardown"
@@ -44,8 +46,6 @@ CHANGING: Final[Mapping[str, Callable[[Any], Operation]]] = {
     provisions.PROVISION_FINISH.name: _always("provision"),
     provisions.DEPROVISION_SCOPE.name: _always("deprovision"),
     provisions.DEPROVISION_FINISH.name: _always("deprovision"),
-    deploys.TERRAFORM_PLAN.name: _of_part,
-    deploys.TERRAFORM_APPLY.name: _of_part,
     actions.SCOPE.name: _always("action"),
     actions.STEP.name: _always("action"),
 }
@@ -53,15 +53,20 @@ CHANGING: Final[Mapping[str, Callable[[Any], Operation]]] = {
 what is forbidden fails before anything of it was done."""
 
 
-def operation_of(activity: str, input: object) -> Operation | None:
+def operation_of(activity: str, input: object, engines: Iterable[Engine]) -> Operation | None:
     """The operation that the activity belongs to, or None: it changes nothing.
+
+    Args:
+        activity: Its name.
+        input: What it was called with.
+        engines: Those that the worker has.
 
     Raises:
         PolicyDenied: nobody has said what the activity is.
     """
     if activity in READING or activity in ENDING:
         return None
-    find = CHANGING.get(activity)
+    find = _of_part if of_activity(engines, activity) else CHANGING.get(activity)
     if find is None:
         raise PolicyDenied(
             f"{activity} is nothing that the customer's policy knows, so it is not done."

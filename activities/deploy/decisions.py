@@ -2,18 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
-from activities.plans.fingerprints import input_fingerprints, module_fingerprint
+from activities.plans.fingerprints import input_fingerprints, part_fingerprint
 from apps.config import AppConfig
+from apps.config.parts import Part
 from apps.graph import Graph
 from apps.parts import SANDBOX, part_shown
 from apps.sensitivity import Sensitive
 from contracts.deploys import Decision
 from store.install_records import ComponentRecord
-
-SANDBOX_TYPE: Final = "terraform_module"
-"""The type of component whose engine deploys the sandbox."""
 
 
 @dataclass(frozen=True)
@@ -65,29 +62,31 @@ def decide_teardown(
 
 
 def _kept(part: str, graph: Graph, target: Target) -> Decision:
-    component = target.config.component(part)
-    reason = next(_reasons(part, graph, target), None)
+    model = target.config.part(part)
+    if model is None:
+        raise AssertionError("the parts are the config's own")
+    reason = next(_reasons(part, model, graph, target), None)
     return Decision(
         component=part,
-        type=component.type if component else SANDBOX_TYPE,
+        type=model.part_type,
         verb="plan" if reason else "skip",
         reason=reason or "nothing that it depends on has changed",
         release=target.release,
-        after=graph.dependencies(part) if component else [],
+        after=[] if part == SANDBOX else graph.dependencies(part),
     )
 
 
-def _reasons(part: str, graph: Graph, target: Target) -> Iterator[str]:
+def _reasons(part: str, model: Part, graph: Graph, target: Target) -> Iterator[str]:
     """Why the part is planned; the first reason is what people are told."""
-    record, module = target.record(part), target.config.module(part)
-    if record is None or module is None:
+    record = target.record(part)
+    if record is None:
         yield f"it was not {'provisioned' if part == SANDBOX else 'deployed'} before"
         return
     if record.status != "done":
         yield "its last apply did not end well"
     if record.artifact != target.artifacts[part]:
         yield "its artifact changed"
-    if record.config != module_fingerprint(module):
+    if record.config != part_fingerprint(model):
         yield "its config changed"
     moved = _moved(part, record, graph, target)
     if moved:

@@ -9,11 +9,12 @@ import asyncio
 import logging
 from pathlib import Path
 
+from activities.engines import specs
 from activities.once import Say
-from activities.releases.unpacked import ERRORED_STATE
 from activities.removal import remove_each
 from activities.workplace import Workplace
 from apps.parts import SANDBOX, part_shown
+from contracts.engines import only_copies
 from contracts.errors import BadInput, LockHeld
 from contracts.messages import Turn
 from store.customer import CUSTOMER_PREFIX
@@ -79,10 +80,12 @@ async def _require_rest(workplace: Workplace) -> None:
 def _drop_folders(workplace: Workplace) -> None:
     """What tools left on this machine, secrets among it, and the releases that were fetched."""
     work = workplace.work_folder(SANDBOX).parent
-    states = work.rglob(ERRORED_STATE)
-    kept = {work / state.relative_to(work).parts[0] for state in states}
-    for folder in kept:
-        _log.warning("%s stays: it holds a state that Terraform could not write", folder)
+    kept: set[Path] = set()
+    for name, what in only_copies(specs(workplace.engines)).items():
+        for file in work.rglob(name):
+            folder = work / file.relative_to(work).parts[0]
+            kept.add(folder)
+            _log.warning("%s stays: it holds %s", folder, what)
     remove_each(path for path in _within(work) if path not in kept)
     for folder in (workplace.data / "runs", workplace.data / "releases"):
         remove_each(_within(folder))

@@ -1,6 +1,7 @@
 """What every scope begins with: the newest inputs, the release, and what the store has."""
 
 from activities.deploy.decisions import Target
+from activities.engines import specs
 from activities.installs.description import describe
 from activities.workplace import Workplace
 from apps.checks.unsupported import undeployable
@@ -9,6 +10,7 @@ from apps.input_values import InputErrors
 from apps.parts import SANDBOX
 from apps.triggers import triggered_actions
 from contracts.deploys import Decision, Scope, ScopeInput, TriggeredAction
+from contracts.engines import deployable
 from contracts.errors import BadConfig, BadInput
 
 
@@ -22,7 +24,7 @@ def open_target(workplace: Workplace, input: ScopeInput) -> Target:
     _require_app(workplace, input.app)
     releases, state = workplace.releases, workplace.state
     config = releases.config(input.app, input.release)
-    missing = undeployable(config)
+    missing = undeployable(config, deployable(specs(workplace.engines)))
     if missing:
         raise BadConfig(
             "the release cannot be deployed yet: " + "; ".join(str(one) for one in missing)
@@ -58,7 +60,7 @@ def scope_of(
     return Scope(
         decisions=decisions,
         state_revision=workplace.state.revision(),
-        worker=describe(workplace.rules),
+        worker=describe(workplace.rules, workplace.engines),
         actions=actions,
         provisioned=workplace.state.provisioned() is not None,
     )

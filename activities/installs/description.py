@@ -3,17 +3,18 @@
 import asyncio
 import logging
 import platform
+from collections.abc import Iterable
 from functools import lru_cache
 from importlib.metadata import version
 
 from temporalio import activity
 
 from activities.customer.rules import Rules
+from activities.engines import Engine
 from activities.heartbeats import heartbeating
-from activities.terraform.tool import find_terraform
 from contracts import installs
 from contracts.actions import FEATURE_ACTION
-from contracts.deploys import FEATURE_DEPLOY, FEATURE_TERRAFORM
+from contracts.deploys import FEATURE_DEPLOY
 from contracts.errors import ExclaveError
 from contracts.installs import DescribeInput
 from contracts.logs import FEATURE_LOGS
@@ -25,10 +26,9 @@ from contracts.readmes import FEATURE_README
 PROTOCOL = 1
 """Raised when an old control plane could no longer speak with this worker."""
 
-FEATURES = frozenset(
+_FEATURES = frozenset(
     {
         FEATURE_DEPLOY,
-        FEATURE_TERRAFORM,
         FEATURE_ACTION,
         FEATURE_STOP,
         FEATURE_PROVISION,
@@ -36,7 +36,7 @@ FEATURES = frozenset(
         FEATURE_README,
     }
 )
-"""What inputs may require of this worker."""
+"""What inputs may require of every worker of this version."""
 
 _log = logging.getLogger(__name__)
 
@@ -44,37 +44,48 @@ _log = logging.getLogger(__name__)
 class DescribeActivities:
     """Runs on the install worker."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, engines: tuple[Engine, ...]) -> None:
         self._rules = rules
+        self._engines = engines
 
     @activity.defn(name=installs.DESCRIBE.name)
     async def describe(self, input: DescribeInput) -> WorkerDescription:
         """Its completion means that the worker is connected."""
         async with heartbeating():
-            return await asyncio.to_thread(describe, self._rules)
+            return await asyncio.to_thread(describe, self._rules, self._engines)
 
 
-def describe(rules: Rules) -> WorkerDescription:
+def features(engines: Iterable[Engine]) -> frozenset[str]:
+    """What inputs may require of a worker with these engines."""
+    return _FEATURES | {engine.spec.feature for engine in engines}
+
+
+def describe(rules: Rules, engines: tuple[Engine, ...]) -> WorkerDescription:
     """What the worker is, and what the customer's policy is about now; blocks."""
-    return rules.shown_in(_describe_program())
+    return rules.shown_in(_describe_program(engines))
 
 
 @lru_cache(maxsize=1)
-def _describe_program() -> WorkerDescription:
+def _describe_program(engines: tuple[Engine, ...]) -> WorkerDescription:
     """Protocol, features and tool versions; asked once a process, since tools come with it."""
     return WorkerDescription(
         protocol=PROTOCOL,
-        features=sorted(FEATURES),
-        tools=_tools(),
+        features=sorted(features(engines)),
+        tools=_tools(engines),
         version=version("exclave"),
         host=platform.node(),
     )
 
 
-def _tools() -> dict[str, str]:
-    try:
-        terraform = find_terraform()
-    except ExclaveError as error:
-        _log.warning("%s", error.message)
-        return {}
-    return {terraform.name: terraform.version}
+def _tools(engines: Iterable[Engine]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for engine in engines:
+        if engine.find_tool is None:
+            continue
+        try:
+            tool = engine.find_tool()
+        except ExclaveError as error:
+            _log.warning("%s", error.message)
+        else:
+            found[tool.name] = tool.version
+    return found

@@ -1,23 +1,21 @@
 """`operation.log`: what the tools of an operation printed, a page at a time, without secrets.
 
-Hidden is what is known to be secret by now, and what was when the tools ran. What Terraform makes
-in an apply that still runs is known once its state or its plan tells.
+Hidden is what is known to be secret by now, and what was when the tools ran. What a tool makes in
+an apply that still runs is known once its engine can tell, from a state or a plan.
 """
 
 import asyncio
+from collections.abc import Sequence
 
 from temporalio import activity
 
+from activities.engines import Engine, of_activity
 from activities.heartbeats import heartbeating
 from activities.logs.printed import Piece, Printed
 from activities.operations.spec import OUTPUT_FILE
-from activities.plans.plan_store import load_shown
 from activities.secrets.kept import kept_secrets
 from activities.secrets.masking import Mask
-from activities.terraform.backend import backend_secrets
-from activities.terraform.plan_json import read_changes
-from activities.terraform.secrets import KnownSecrets
-from activities.terraform.state_file import StateFile
+from activities.tools.environment import secrets_passed_on
 from activities.workplace import Workplace
 from contracts import logs
 from contracts.errors import BadInput, NotThere
@@ -111,14 +109,24 @@ class LogActivities:
         return found
 
     def _mask(self, key: str) -> Mask:
-        """Everything that is known to be secret of the part that the operation worked on."""
-        store, (run, part) = self._workplace.store, key.split("/")[:2]
+        """Everything that is known to be secret of what the operation worked on."""
+        workplace, (run, part) = self._workplace, key.split("/")[:2]
         known = [
-            *kept_secrets(self._workplace.data / "runs" / key),
-            *self._workplace.state.secrets_of_any_release(),
-            *backend_secrets(store),
+            *kept_secrets(workplace.data / "runs" / key),
+            *workplace.state.secrets_of_any_release(),
+            *secrets_passed_on(),
         ]
-        secrets = KnownSecrets(Mask.of(known), StateFile(store, part))
-        for shown in load_shown(store, f"{run}/{part}/"):
-            secrets.learn_plan(read_changes(shown))
-        return secrets.mask()
+        for engine in workplace.engines:
+            known += engine.worker_secrets(workplace.store)
+        mask = Mask.of(known)
+        for engine in self._engines(key):
+            mask = engine.learn_secrets(workplace.store, run, part, mask)
+        return mask
+
+    def _engines(self, key: str) -> Sequence[Engine]:
+        """Whose work was let in under the key: nobody's, if it is a step of an action."""
+        entry = Journal(self._workplace.store).entry(key)
+        if entry is None or entry.let_in is None:
+            # An older worker did not note it.
+            return self._workplace.engines
+        return of_activity(self._workplace.engines, entry.let_in.get("activity"))

@@ -1,8 +1,8 @@
 """How many tools may run at a time: as many as the machine's free memory has room for.
 
-A Terraform with a cloud's provider takes 620 MB, most of it the provider's schema. A worker that
-started one for each component that is ready would be killed for want of memory, and its tools with
-it. At least one tool always runs; the rest wait, and say so.
+A Terraform with a cloud's provider takes 620 MB. A worker that started one for each component that
+is ready would be killed for want of memory, and its tools with it. At least one tool always runs;
+the rest wait, and say so. What a tool is taken to need, its engine declares.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 TOOL_BYTES = 700 * 1024 * 1024
-"""What one more tool is taken to need."""
+"""What a tool is taken to need of which nothing is known, such as a script."""
 
 _SETTLED_SECONDS = 30.0
 """A tool younger than this has not yet taken what it will need."""
@@ -33,19 +33,22 @@ class MemoryLimiter:
         """Admit by what `available` says is free, in bytes; by default what the machine says."""
         self._available = available or available_bytes
         self._clock = clock
-        self._running: dict[object, float] = {}
+        self._running: dict[object, tuple[float, int]] = {}
         self._turn = asyncio.Lock()
         self._ended = asyncio.Event()
 
     @asynccontextmanager
-    async def admit(self, say: Callable[[str], None]) -> AsyncIterator[None]:
+    async def admit(
+        self, say: Callable[[str], None], needs: int = TOOL_BYTES
+    ) -> AsyncIterator[None]:
         """Wait until there is room for one more tool, and keep its place for the block.
 
         Args:
             say: Told what is waited for.
+            needs: Bytes that the tool is taken to need.
         """
         async with self._turn:
-            while not self._has_room():
+            while not self._has_room(needs):
                 say(f"waits for memory: {len(self._running)} tools run on this machine")
                 self._ended.clear()
                 try:
@@ -54,18 +57,19 @@ class MemoryLimiter:
                 except TimeoutError:
                     continue
             token = object()
-            self._running[token] = self._clock()
+            self._running[token] = self._clock(), needs
         try:
             yield
         finally:
             del self._running[token]
             self._ended.set()
 
-    def _has_room(self) -> bool:
+    def _has_room(self, needs: int) -> bool:
         if not self._running:
             return True
-        young = [at for at in self._running.values() if self._clock() - at < _SETTLED_SECONDS]
-        return self._available() - TOOL_BYTES * len(young) >= TOOL_BYTES
+        now = self._clock()
+        taken = sum(more for at, more in self._running.values() if now - at < _SETTLED_SECONDS)
+        return self._available() - taken >= needs
 
 
 def available_bytes(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> int:

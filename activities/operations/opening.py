@@ -23,7 +23,7 @@ from typing import Final
 
 from activities.operations.lease_keeper import KeptLease, keep_lease
 from activities.operations.locks import hold
-from activities.operations.memory import MemoryLimiter
+from activities.operations.memory import TOOL_BYTES, MemoryLimiter
 from activities.operations.operation import Context, Operation, Say, in_store
 from activities.operations.spec import LeaseTerms
 from activities.operations.steady_clock import steady
@@ -97,7 +97,9 @@ class Operations:
         return self._context.machine
 
     @asynccontextmanager
-    async def open(self, key: str, subject: str, say: Say) -> AsyncIterator["Operation"]:
+    async def open(
+        self, key: str, subject: str, say: Say, tool_bytes: int = TOOL_BYTES
+    ) -> AsyncIterator["Operation"]:
         """Waits until the subject is free for this key, and holds it for the block.
 
         An operation whose outcome is recorded is given at once: there is nothing to hold.
@@ -106,6 +108,7 @@ class Operations:
             key: The operation's key: segments joined by `/`.
             subject: What is worked on, in the same form, such as `acme/network`.
             say: Told what the operation waits for.
+            tool_bytes: What each of its tools is taken to need of the machine's memory.
 
         Raises:
             Unreachable: The store does not answer.
@@ -129,7 +132,9 @@ class Operations:
             try:
                 async with keep_lease(leases, subject, context.terms, lasts_until) as lease:
                     entry = await in_store(context.journal.begin, key, context.machine)
-                    yield Operation(context, key, place, entry, lease, say=tell)
+                    yield Operation(
+                        context, key, place, entry, lease, say=tell, tool_bytes=tool_bytes
+                    )
             finally:
                 if not place.is_busy():
                     # What cannot be given back expires.

@@ -14,7 +14,7 @@ from activities.customer import audit_events
 from activities.disk import disk_full, of_store
 from activities.operations.lease_keeper import KeptLease
 from activities.operations.locks import hold
-from activities.operations.memory import MemoryLimiter
+from activities.operations.memory import TOOL_BYTES, MemoryLimiter
 from activities.operations.spec import SPEC_FILE, Command, LeaseTerms, Spec, ToolRun
 from activities.operations.starting import start_supervisor, why_not_started, write_spec
 from activities.operations.status import ToolEnd, has_begun
@@ -82,6 +82,7 @@ class Operation:
         lease: KeptLease,
         *,
         say: Say = lambda text: None,
+        tool_bytes: int = TOOL_BYTES,
     ) -> None:
         self.key = key
         self.folder = context.data / "runs" / key
@@ -90,6 +91,7 @@ class Operation:
         self._place = place
         self._lease = lease
         self._say = say
+        self._tool_bytes = tool_bytes
         self._outcome = entry.outcome
         self._next_number = len(entry.runs) + 1
         self._noted = {run.label for run in entry.runs}
@@ -179,7 +181,7 @@ class Operation:
         current = self._place.current()
         if current and self._place.is_busy():
             await self._follow(current.folder)
-        async with self._context.memory.admit(self._say):
+        async with self._context.memory.admit(self._say, self._tool_bytes):
             self._require_staying(label)
             told = audit_events.now.get()
             if told is not None:

@@ -4,17 +4,17 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 
-from apps.config import TerraformModule
+from apps.config.parts import Part
 from apps.graph import Graph
 from apps.sensitivity import Sensitive
 
 
-def module_fingerprint(module: TerraformModule) -> str:
+def part_fingerprint(part: Part) -> str:
     """A digest of what the app config says of a component, or of the sandbox.
 
     Defaults are left out: a field that a later version adds must not plan every component again.
     """
-    content = module.model_dump_json(exclude_defaults=True)
+    content = part.model_dump_json(exclude_defaults=True)
     return "sha256:" + hashlib.sha256(content.encode()).hexdigest()
 
 

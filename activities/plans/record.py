@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
-from activities.deploy.decisions import SANDBOX_TYPE
-from activities.plans.fingerprints import input_fingerprints, module_fingerprint
+from activities.plans.fingerprints import input_fingerprints, part_fingerprint
 from activities.workplace import Workplace
 from apps.graph import Graph
 from apps.parts import SANDBOX
@@ -59,8 +58,8 @@ def _record(
 ) -> ComponentRecord:
     config = workplace.releases.config(input.app, input.release)
     state, graph, part = workplace.state, Graph(config), input.component
-    component, module = config.component(part), config.module(part)
-    if module is None:
+    component, model = config.component(part), config.part(part)
+    if model is None:
         raise AssertionError("an engine has deployed it from this release")
     before = state.component(part)
     dependencies = graph.dependencies(part) if component else []
@@ -68,12 +67,12 @@ def _record(
     deployed = {name: record for name in below if (record := state.component(name))}
     return ComponentRecord(
         component=part,
-        type=component.type if component else SANDBOX_TYPE,
+        type=model.part_type,
         status="applying" if applying else "done",
         app=input.app,
         release=input.release,
         artifact=artifact,
-        config=module_fingerprint(module),
+        config=part_fingerprint(model),
         inputs=input_fingerprints(graph, part, state.inputs(config), state.digest_key()),
         generation=input.key if applying or before is None else before.generation,
         built_on={name: record.generation for name, record in deployed.items()},

@@ -1,11 +1,12 @@
 """What an install worker reads of a release: index, config, and the files of each part."""
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from activities.releases.failures import told
 from activities.releases.reading import not_of_app, read_config, read_index
-from activities.releases.unpacked import ERRORED_STATE, Unpacked, marker_of, unpacked_at
+from activities.releases.unpacked import Unpacked, marker_of, unpacked_at
 from activities.removal import remove_each
 from apps.config import AppConfig
 from apps.parts import SANDBOX, part_named, step_name
@@ -28,9 +29,18 @@ class ReleaseReader:
     newer worker).
     """
 
-    def __init__(self, registry: Registry, cache: Path) -> None:
-        """Read from `registry`, and keep what was read below `cache`."""
+    def __init__(
+        self, registry: Registry, cache: Path, only_copies: Mapping[str, str] | None = None
+    ) -> None:
+        """Read from `registry`, and keep what was read below `cache`.
+
+        Args:
+            registry: Where releases are.
+            cache: A folder.
+            only_copies: Files that no folder is replaced with, by name, and what each is.
+        """
         self._cache = ArtifactCache(registry, cache)
+        self._only_copies = only_copies or {}
 
     def index(self, app: str, release: str) -> ReleaseIndex:
         """What the release is made of."""
@@ -69,7 +79,7 @@ class ReleaseReader:
         a time may use a destination, and beside it lies a marker file, `.<name>.artifact`.
 
         Raises:
-            EngineFailed: the folder to be replaced holds a state that is nowhere else.
+            EngineFailed: the folder to be replaced holds what is nowhere else.
         """
         digest = self.artifact(app, release, component)
         what = f"{part_named(component)} of {_named(app, release)}"
@@ -96,7 +106,7 @@ class ReleaseReader:
         with told(what, f"{what} is not in the registry: build the release again"):
             found = package(self._cache.get_manifest(repository, digest))
             archive = self._cache.blob_file(repository, found.layer.digest)
-            _require_nothing_left(destination)
+            self._require_nothing_left(destination)
             _replace(destination, marker_of(destination), archive)
         new = Unpacked(digest, destination / found.directory)
         if not new.folder.is_dir():
@@ -104,18 +114,18 @@ class ReleaseReader:
         write_atomically(marker_of(destination), f"{digest} {found.directory}".encode())
         return new
 
+    def _require_nothing_left(self, destination: Path) -> None:
+        for name, what in self._only_copies.items():
+            left = next(destination.rglob(name), None)
+            if left is not None:
+                raise EngineFailed(
+                    f"{left} is {what}. The folder is not replaced while it holds that; put it "
+                    "where it belongs, or remove the file."
+                )
+
 
 def _named(app: str, release: str) -> str:
     return f"release {release} of app {app}"
-
-
-def _require_nothing_left(destination: Path) -> None:
-    left = next(destination.rglob(ERRORED_STATE), None)
-    if left is not None:
-        raise EngineFailed(
-            f"{left} is a state that Terraform could not write to its place. The folder is not "
-            "replaced while it holds that; put the state in its place, or remove the file."
-        )
 
 
 def _replace(destination: Path, marker: Path, archive: Path) -> None:

@@ -3,9 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-ERRORED_STATE = "errored.tfstate"
-"""Where Terraform leaves a state that it could not write: the only copy of it."""
-
 
 @dataclass(frozen=True)
 class Unpacked:

@@ -33,6 +33,7 @@ from activities.workplace import Workplace
 from apps.parts import part_shown
 from contracts import deploys
 from contracts.deploys import Applied, ApplyInput, Outputs, Plan, PlanInput
+from contracts.engines import TERRAFORM
 from contracts.errors import StalePlan
 from contracts.messages import OperationInput
 from store.left_files import read_left
@@ -55,6 +56,7 @@ class TerraformActivities:
             result=Plan,
             body=partial(self._plan, input),
             check=partial(self._check, input),
+            tool_bytes=TERRAFORM.tool_bytes,
         )
 
     @activity.defn(name=deploys.TERRAFORM_APPLY.name)
@@ -68,6 +70,7 @@ class TerraformActivities:
             result=Applied,
             body=partial(self._apply, input),
             check=partial(self._check_apply, input),
+            tool_bytes=TERRAFORM.tool_bytes,
         )
 
     async def _check_apply(self, input: ApplyInput) -> None:

@@ -8,7 +8,6 @@ from activities.operations.operation import ToolEnd, ToolRun
 from activities.plans.bound import require_bound
 from activities.plans.plan_store import SavedPlan, sha256
 from activities.plans.record import record_applying
-from activities.releases.unpacked import ERRORED_STATE
 from activities.terraform import commands
 from activities.terraform.crash_recovery import beyond_approval, dropped_replaces
 from activities.terraform.lock_file import load_lock_file, providers_identity
@@ -23,6 +22,7 @@ from activities.terraform.planning import (
 )
 from activities.terraform.state_file import UNSAVED, left_unsaved, read_state, rescue_printed
 from apps.parts import part_shown
+from contracts.engines import ERRORED_STATE
 from contracts.errors import EngineFailed, ExclaveError, StalePlan, Unreachable
 from store.left_files import read_left
 

@@ -15,7 +15,7 @@ from activities.operations.operation import Operation, ToolEnd, ToolRun
 from activities.operations.spec import SNAPSHOT_FILE
 from activities.operations.status import end_of
 from activities.plans.changes import Changes
-from activities.releases.unpacked import ERRORED_STATE, marker_of
+from activities.releases.unpacked import marker_of
 from activities.secrets.kept import keep_secrets
 from activities.secrets.masking import Mask
 from activities.terraform import commands
@@ -32,6 +32,7 @@ from activities.terraform.values import keep_values
 from activities.terraform.workspace import Workspace, prepare
 from activities.workplace import Workplace
 from apps.parts import part_shown
+from contracts.engines import ERRORED_STATE
 from contracts.errors import EngineFailed, ExclaveError, LockHeld, Unreachable
 from contracts.messages import OperationInput
 from store.errors import Conflict

@@ -16,8 +16,8 @@ from typing import Any
 
 from activities.operations.log_file import last_printed_state, printed_states
 from activities.operations.spec import OUTPUT_FILE
-from activities.releases.unpacked import ERRORED_STATE
 from apps.parts import part_shown
+from contracts.engines import ERRORED_STATE
 from contracts.errors import EngineFailed
 from store.files import replace_private
 from store.interface import ABSENT, ANY, Store

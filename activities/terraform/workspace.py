@@ -4,6 +4,7 @@ It is rebuilt from the release and the store at any time: nothing in it is the o
 """
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from activities.customer.audit_events import identify
@@ -15,8 +16,9 @@ from activities.terraform.tool import environment
 from activities.terraform.values import Values, render_values, values_for_teardown
 from activities.workplace import Workplace
 from apps.config import AppConfig, TerraformModule
-from apps.environment import environment_problems
+from apps.environment import environment_problem, environment_problems
 from apps.parts import SANDBOX, part_shown
+from contracts.engines import TERRAFORM
 from contracts.errors import BadConfig, EngineFailed, NotThere
 from contracts.messages import OperationInput
 
@@ -85,8 +87,8 @@ def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
     """
     config = workplace.releases.config(input.app, input.release)
     part = input.component
-    module = config.module(part)
-    if module is None:
+    module = config.part(part)
+    if not isinstance(module, TerraformModule):
         what = "sandbox" if part == SANDBOX else f"component {part!r}"
         raise NotThere(f"The release {input.release} has no {what}.")
     root = workplace.work_folder(part)
@@ -120,7 +122,8 @@ def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
 def _values(
     workplace: Workplace, config: AppConfig, module: TerraformModule, input: OperationInput
 ) -> Values:
-    refused = environment_problems(module.env_vars)
+    problem_of = partial(environment_problem, tool=TERRAFORM.variables)
+    refused = environment_problems(module.env_vars, problem_of)
     if refused:
         raise BadConfig(f"{part_shown(input.component)}: {'; '.join(refused)}.")
     if getattr(input, "teardown", False):

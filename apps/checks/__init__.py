@@ -2,6 +2,7 @@
 
 from typing import cast
 
+from apps.checks.environment import check_environment
 from apps.checks.module_places import Modules
 from apps.checks.modules import check_modules
 from apps.checks.names import check_names
@@ -11,6 +12,7 @@ from apps.checks.templates import check_templates
 from apps.config import AppConfig, Component, KubernetesContext
 from apps.config.components import ComponentFields
 from apps.config.metadata import Metadata
+from apps.deployable import Deployable
 from apps.graph import CycleError, Graph
 from apps.reading.entities import Entities
 from apps.reading.findings import Findings
@@ -20,7 +22,11 @@ __all__ = ["check_entities"]
 
 
 def check_entities(
-    entities: Entities, modules: Modules, reads_of: ReadsOf, findings: Findings
+    entities: Entities,
+    modules: Modules,
+    deployable: Deployable,
+    reads_of: ReadsOf,
+    findings: Findings,
 ) -> None:
     """Adds a problem for everything that does not fit together."""
     for located in entities.all():
@@ -30,6 +36,7 @@ def check_entities(
                 findings.warning(located.file, seen.key, seen.message, within=seen.within)
             else:
                 findings.error(located.file, seen.key, seen.message, within=seen.within)
+    check_environment(entities, deployable, findings)
     check_names(entities, findings)
     check_steps(entities, modules, findings)
     declared = check_modules(entities, modules, findings)

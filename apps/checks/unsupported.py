@@ -1,7 +1,4 @@
-"""What of a config can be loaded and not be run yet: told when it is checked, and refused in time.
-
-Each engine that is added takes its lines out of here.
-"""
+"""What of a config can be loaded, and not be run yet: a check tells of it, and it is refused."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -10,15 +7,17 @@ from typing import Any, Final, Literal
 from apps.config.actions import Action, ActionTrigger, KubernetesContext, Runbook
 from apps.config.app import AppConfig
 from apps.config.base import Model
-from apps.config.components import ComponentFields, TerraformComponent
+from apps.config.components import ComponentFields
 from apps.config.health import Health
 from apps.config.inputs import Secret
 from apps.config.metadata import Runner, Stack
+from apps.config.parts import Part
 from apps.config.policies import Policy
 from apps.config.roles import OperationRoles, Permissions, Role
 from apps.config.shape import degrades, inner_tables, shape, templates
-from apps.config.terraform import PulumiSandbox, SandboxFields, TerraformModule
+from apps.config.terraform import SandboxFields, TerraformModule
 from apps.config.vendor import Branch, EventRule, InstallConfig, Installer, InstallsLocation
+from apps.deployable import Deployable
 from apps.keys import joined
 from apps.templates import TemplateError
 from apps.templates.state_fields import is_unfilled
@@ -54,22 +53,27 @@ class MissingOf:
         return f"{self.whose}: {key}{self.missing.message}"
 
 
-def unsupported(config: AppConfig) -> list[MissingOf]:
+def unsupported(config: AppConfig, deployable: Deployable) -> list[MissingOf]:
     """Everything of a config that is not there yet, in the order of the config's fields."""
     return [
         MissingOf(whose, missing)
         for whose, model in _entities(config)
-        for missing in missing_in(model)
+        for missing in missing_in(model, deployable)
     ]
 
 
-def undeployable(config: AppConfig) -> list[MissingOf]:
+def undeployable(config: AppConfig, deployable: Deployable) -> list[MissingOf]:
     """What of it stands against a deploy."""
-    return [one for one in unsupported(config) if one.missing.refused_at != "never"]
+    return [one for one in unsupported(config, deployable) if one.missing.refused_at != "never"]
 
 
-def missing_in(model: Model, reads_of: ReadsOf = reads_of) -> Iterator[Missing]:
+def missing_in(
+    model: Model, deployable: Deployable, reads_of: ReadsOf = reads_of
+) -> Iterator[Missing]:
     """Everything of one entity that is not there yet."""
+    if isinstance(model, Part) and not deployable.has(model):
+        yield _no_engine(model)
+        return
     gaps = list(_in_tables(model))
     alone = next((gap for gap in gaps if gap.alone), None)
     if alone is not None:
@@ -85,6 +89,13 @@ def missing_in(model: Model, reads_of: ReadsOf = reads_of) -> Iterator[Missing]:
             if is_unfilled(path) and (key, root) not in told:
                 told.add((key, root))
                 yield Missing(key, f"loads; `{root}` has no values yet", "deploy")
+
+
+def _no_engine(part: Part) -> Missing:
+    is_sandbox = isinstance(part, SandboxFields)
+    kind = part.part_type
+    what = f"making a sandbox with {kind.capitalize()}" if is_sandbox else f"deploying {kind}"
+    return Missing("type", f"loads; {what} is not there yet", "build", alone=True)
 
 
 def _in_tables(model: Model) -> Iterator[Missing]:
@@ -146,13 +157,6 @@ def _whole(what: str, refused_at: Stage = "never") -> tuple[_Gap]:
 
 _ENTITIES: Final[dict[type[Model], Iterable[_Gap]]] = {
     ComponentFields: (
-        _Gap(
-            "type",
-            lambda one: f"loads; deploying {one.type} is not there yet",
-            "build",
-            lambda one: not isinstance(one, TerraformComponent),
-            alone=True,
-        ),
         _key("toggleable", "switching a component on and off", "deploy"),
         _key("kubernetes_context", "choosing a cluster", "deploy"),
         _key("operation_roles", "taking a role", "deploy"),
@@ -167,7 +171,6 @@ _ENTITIES: Final[dict[type[Model], Iterable[_Gap]]] = {
         _key("auto_approve_on_policies_passing", "approving by policies", "never"),
     ),
     TerraformModule: (_key("drift_schedule", "looking for drift", "never"),),
-    PulumiSandbox: (_key("type", "making a sandbox with Pulumi", "build"),),
     Health: (
         _Gap("", _says("watching health is not there yet"), "never", lambda h: not h.block_deploy),
         _key("block_deploy", "waiting for health", "deploy"),

@@ -12,7 +12,7 @@ from apps.config.metadata import Metadata, Runner, Stack
 from apps.config.policies import Policy
 from apps.config.roles import OperationRoles, Permissions, Role
 from apps.config.sources import FetchedSource
-from apps.config.terraform import PulumiSandbox, Sandbox, TerraformModule
+from apps.config.terraform import PulumiSandbox, Sandbox
 from apps.parts import SANDBOX
 
 AnySandbox = Annotated[Sandbox | PulumiSandbox, Field(union_mode="left_to_right")]
@@ -44,10 +44,9 @@ class AppConfig(Model):
         """The component of that name, if there is one."""
         return next((c for c in self.components if c.name == name), None)
 
-    def module(self, part: str) -> TerraformModule | None:
-        """What Terraform deploys as that part: the component of that name, or the sandbox."""
-        found = self.sandbox if part == SANDBOX else self.component(part)
-        return found if isinstance(found, TerraformModule) else None
+    def part(self, name: str) -> Component | AnySandbox | None:
+        """The part of that name: a component, or the sandbox."""
+        return self.sandbox if name == SANDBOX else self.component(name)
 
     def action(self, name: str) -> Action | None:
         """The action of that name, if there is one."""

@@ -18,12 +18,13 @@ from apps.config.base import (
 )
 from apps.config.health import Health
 from apps.config.images import AwsImage, AzureImage, GcpImage, PublicImage
+from apps.config.parts import Part
 from apps.config.roles import OperationRole
 from apps.config.sources import HelmRepository, Source
 from apps.config.terraform import PulumiProgram, TerraformModule
 
 
-class ComponentFields(Model):
+class ComponentFields(Part):
     """What components of all types have."""
 
     # The order of fields is part of the fingerprint of what is deployed: new ones go last.
@@ -48,6 +49,11 @@ class ComponentFields(Model):
     """A plan without changes needs no approval."""
     auto_approve_on_policies_passing: bool = False
     health: Health | None = None
+
+    @property
+    def part_type(self) -> str:
+        """Its own type."""
+        return self.type
 
 
 class TerraformComponent(ComponentFields, TerraformModule):

@@ -1,10 +1,11 @@
 """What Terraform deploys: components, and the sandbox. And what Pulumi would."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
 from apps.config.base import Contents, Mark, Model, Retries, TemplateMap
+from apps.config.parts import Part, source_of
 from apps.config.roles import OperationRole
 from apps.config.sources import Source
 
@@ -15,8 +16,10 @@ class VarFile(Model):
     contents: Contents
 
 
-class TerraformModule(Model):
+class TerraformModule(Part):
     """What Terraform deploys, and how: a component, or the sandbox."""
+
+    reaches_out: ClassVar[bool] = True
 
     # The order of fields is part of the fingerprint of what is deployed: new ones go last.
     terraform_version: Annotated[str, StringConstraints(pattern=r"^v?\d+(\.\d+){0,2}$")]
@@ -35,7 +38,7 @@ class TerraformModule(Model):
     @property
     def has_source(self) -> bool:
         """Whether it says where the module is; the loader lets no other through."""
-        return (self.public_repo or self.connected_repo) is not None
+        return source_of(self) is not None
 
     @property
     def source(self) -> Source:
@@ -44,13 +47,13 @@ class TerraformModule(Model):
         Raises:
             ValueError: no source is given; the loader lets no such module through.
         """
-        source = self.public_repo or self.connected_repo
+        source = source_of(self)
         if source is None:
             raise ValueError("a Terraform module has neither public_repo nor connected_repo")
         return source
 
 
-class SandboxFields(Model):
+class SandboxFields(Part):
     """What sandboxes have, whatever makes them."""
 
     operation_roles: list[OperationRole] = Field(default_factory=list)
@@ -64,11 +67,16 @@ class Sandbox(TerraformModule, SandboxFields):
 
     type: Literal["terraform"] = "terraform"
 
+    @property
+    def part_type(self) -> str:
+        """The type of the components that Terraform deploys."""
+        return "terraform_module"
+
 
 PulumiRuntime = Literal["go", "nodejs", "python"]
 
 
-class PulumiProgram(Model):
+class PulumiProgram(Part):
     """What Pulumi would deploy."""
 
     runtime: PulumiRuntime
@@ -86,3 +94,8 @@ class PulumiSandbox(PulumiProgram, SandboxFields):
     pulumi_config: TemplateMap = Field(default_factory=dict)
     vars: Annotated[dict[str, JsonValue], Mark.TEMPLATE] = Field(default_factory=dict)
     max_auto_retries: Retries = 0
+
+    @property
+    def part_type(self) -> str:
+        """The type of the components that Pulumi would deploy."""
+        return self.type

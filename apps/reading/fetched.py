@@ -12,9 +12,10 @@ from typing import Final
 
 from apps.config.actions import ActionStep
 from apps.config.base import Mark, Model
+from apps.config.parts import Part
 from apps.config.shape import inner_tables, shape
 from apps.config.sources import Source, is_remote
-from apps.config.terraform import TerraformModule
+from apps.deployable import Deployable
 from apps.keys import below
 from apps.reading.addresses import repository_url, shown
 from apps.reading.entities import Entities
@@ -84,7 +85,7 @@ class Wanted:
     file: str
     key: str
     is_module: bool = False
-    """It is a Terraform module, which may reach out of its folder."""
+    """It may name files outside its folder, as a Terraform module does."""
 
     @property
     def note(self) -> str:
@@ -97,7 +98,7 @@ class Wanted:
         )
 
 
-def wanted(entities: Entities) -> list[Wanted]:
+def wanted(entities: Entities, deployable: Deployable) -> list[Wanted]:
     """All that a build must fetch, each time that it is named.
 
     It may only be asked of a config without errors: all addresses can be used.
@@ -105,7 +106,7 @@ def wanted(entities: Entities) -> list[Wanted]:
     return [
         Wanted(what, located.file, located.joined(key), is_module=is_module)
         for located in entities.all()
-        for what, key, is_module in _named(located.model)
+        for what, key, is_module in _named(located.model, deployable)
     ]
 
 
@@ -114,18 +115,19 @@ def commit_shown(commit: str) -> str:
     return commit[:_SHOWN_COMMIT]
 
 
-def _named(model: Model, at: str = "") -> Iterator[tuple[Source | str, str, bool]]:
+def _named(
+    model: Model, deployable: Deployable, at: str = ""
+) -> Iterator[tuple[Source | str, str, bool]]:
     for name, slot in shape(type(model)).items():
         value, place = getattr(model, name), below(at, name)
         if Mark.REFERENCE in slot.marks and isinstance(value, str) and is_remote(value):
             yield value.strip(), place, False
         elif isinstance(value, Source):
-            # Those of other engines come with the engines.
-            if isinstance(model, _FETCHED) and not value.is_local:
-                yield value, below(place, "repo"), isinstance(model, TerraformModule)
+            # Of what nobody can deploy yet, nothing is fetched.
+            is_used = isinstance(model, ActionStep) or deployable.has(model)
+            if is_used and not value.is_local:
+                is_module = isinstance(model, Part) and model.reaches_out
+                yield value, below(place, "repo"), is_module
         elif slot.inner is not None:
             for key, inner in inner_tables(value, slot, place):
-                yield from _named(inner, key)
-
-
-_FETCHED: Final = (TerraformModule, ActionStep)
+                yield from _named(inner, deployable, key)

@@ -9,6 +9,7 @@ import typer
 
 from apps.loader import CheckedApp, check
 from apps.reading.problems import Problem, Severity
+from contracts.engines import ENGINES, deployable
 from exclave.exits import Exit
 from exclave.output import Output, print_json
 from exclave.screens.terminal import Lines
@@ -35,7 +36,7 @@ def check_config(
 
         exclave check examples/shop --output json
     """
-    checked = check(folder)
+    checked = check(folder, deployable(ENGINES))
     if output is Output.JSON:
         print_json(_document(checked))
     else:

@@ -8,12 +8,14 @@ import typer
 
 from apps.affected import Touched, between, by_component, by_inputs
 from apps.config import AppConfig
+from apps.config.parts import source_of
 from apps.display_text import shown
 from apps.loader import ConfigErrors, load
 from apps.parts import SANDBOX, part_shown
 from artifacts.archive import ArchiveRefused, pack
 from artifacts.names import digest_of
 from client.errors import Refused
+from contracts.engines import ENGINES, deployable
 from exclave.exits import ending
 from exclave.output import Output, OutputOption, print_json
 from exclave.screens.graph import dot, edges, mermaid, tree
@@ -84,7 +86,7 @@ def graph(
 
 def _loaded(folder: Path) -> AppConfig:
     try:
-        return load(folder).config
+        return load(folder, deployable(ENGINES)).config
     except ConfigErrors as errors:
         raise Refused("\n".join(shown(str(problem)) for problem in errors.problems)) from errors
 
@@ -122,15 +124,17 @@ def _digests(config: AppConfig, folder: Path) -> dict[str, str]:
     parts = [one.name for one in config.components] + [SANDBOX] * bool(config.sandbox)
     found = {}
     for part in parts:
-        module = config.module(part)
-        if module is None:
-            raise AssertionError("the parts come from this config")
-        if not module.source.is_local:
+        model = config.part(part)
+        source = source_of(model) if model is not None else None
+        if source is None:
+            # All that there is of it stands in the config.
+            continue
+        if not source.is_local:
             # Remote sources are not fetched here; their address, as configured, stands for them.
-            found[part] = module.source.model_dump_json()
+            found[part] = source.model_dump_json()
             continue
         try:
-            found[part] = digest_of(pack(folder / module.source.directory))
+            found[part] = digest_of(pack(folder / source.directory))
         except ArchiveRefused as error:
             raise Refused(f"{part_shown(part)}: {error}") from error
     return found

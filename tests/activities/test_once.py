@@ -33,6 +33,7 @@ from store.install_state import InstallState
 from store.journal import Journal
 from store.machine import Machine
 from store.opening import folder_description
+from workers.engines import ENGINES
 
 KEY = "run-1/net/apply/1"
 DONE = Applied(state_revision=3, outputs=Outputs(values={"id": [1, "a"]}, sensitive=["p"]))
@@ -48,6 +49,7 @@ class Site:
         self.journal = Journal(store)
         self.calls = 0
         self.workplace = Workplace(
+            engines=ENGINES,
             install="acme",
             org="dev",
             data=data,

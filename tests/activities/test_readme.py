@@ -16,6 +16,7 @@ from contracts.readmes import README_LIMIT_BYTES, Readme, ReadReadme
 from store.folder import FolderStore
 from store.install_records import DeployedRelease
 from store.install_state import InstallState
+from workers.engines import ENGINES
 
 RELEASE = "sha256:" + "1" * 64
 
@@ -27,6 +28,7 @@ class Site:
         self.readme = readme
         self._activities = ReadmeActivities(
             Workplace(
+                engines=ENGINES,
                 install="acme",
                 org="dev",
                 data=root / "data",

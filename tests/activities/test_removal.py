@@ -145,7 +145,7 @@ def test_old_runs_are_dropped_beside_one_that_cannot_be(folder: Path) -> None:
         "    journal.record_result(f'{name}/net/plan/1', {})\n"
         "    if name != 'b':\n"
         "        cache(runs / name / 'home')\n"
-        "drop_old_runs(site.store, runs, 100)\n",
+        "drop_old_runs(site.store, runs, lambda run: False, 100)\n",
         WITH_A_FOREIGN_RUN,
     )
     runs = folder / "site" / "data" / "runs"

@@ -13,6 +13,7 @@ from activities.operations.opening import Operations
 from activities.operations.spec import OUTPUT_FILE
 from activities.releases.reader import ReleaseReader
 from activities.retention import KEPT_RUNS, drop_old_runs
+from activities.terraform.engine import TERRAFORM_ENGINE
 from activities.terraform.state_file import UNSAVED
 from activities.workplace import Workplace
 from contracts.deploys import FinishInput
@@ -23,6 +24,7 @@ from store.install_state import InstallState
 from store.interface import ANY
 from store.journal import Journal
 from store.machine import Machine
+from workers.engines import ENGINES
 
 WEEK = 7 * 24 * 3600.0
 NOW = 2_000_000_000.0
@@ -73,7 +75,7 @@ def test_the_newest_runs_keep_what_they_left(site: Site) -> None:
     for number in (7, *range(7), *range(8, KEPT_RUNS + 5)):
         site.run(f"r{(number * 7) % 29}", NOW - WEEK * 9 + number)
     kept = {f"r{(number * 7) % 29}" for number in range(5, KEPT_RUNS + 5)}
-    drop_old_runs(site.store, site.runs, NOW)
+    drop_old_runs(site.store, site.runs, TERRAFORM_ENGINE.holds_only_copy, NOW)
     assert site.planned() == kept
     assert site.here() == kept
     assert len(site.store.list("journals/")) == KEPT_RUNS + 5
@@ -84,7 +86,7 @@ def test_actions_push_out_nothing_but_their_own(site: Site) -> None:
     site.act("rare", "backup", NOW - WEEK * 8)
     for number in range(KEPT_RUNS + 3):
         site.act(f"often-{number}", "health", NOW - WEEK * 5 + number)
-    drop_old_runs(site.store, site.runs, NOW)
+    drop_old_runs(site.store, site.runs, TERRAFORM_ENGINE.holds_only_copy, NOW)
     assert site.planned() == {"deploy"}
     often = {f"often-{number}" for number in range(3, KEPT_RUNS + 3)}
     assert site.here() == {"deploy", "rare", *often}
@@ -95,7 +97,7 @@ def test_what_another_attempt_may_look_for_is_kept_for_a_week(site: Site) -> Non
         site.run(f"new-{number}", NOW - number)
     site.run("cancelled-lately", NOW - WEEK + 60, ended=False)
     site.run("cancelled-long-ago", NOW - WEEK - 60, ended=False)
-    drop_old_runs(site.store, site.runs, NOW)
+    drop_old_runs(site.store, site.runs, TERRAFORM_ENGINE.holds_only_copy, NOW)
     for left in (site.planned(), site.here()):
         assert len(left) == KEPT_RUNS + 1
         assert "cancelled-lately" in left
@@ -112,17 +114,18 @@ def test_a_state_that_is_nowhere_else_is_kept(site: Site) -> None:
         (apply / UNSAVED).touch()
         (apply / OUTPUT_FILE).write_text("begins\n" + (state if name != "none" else ""))
     (site.runs / "taken" / "net" / "apply" / "1" / "1-apply" / "state-rescued").touch()
-    drop_old_runs(site.store, site.runs, NOW)
+    drop_old_runs(site.store, site.runs, TERRAFORM_ENGINE.holds_only_copy, NOW)
     assert site.here() == {f"new-{number}" for number in range(KEPT_RUNS)} | {"torn"}
 
 
 def test_a_new_install_has_nothing_to_drop(site: Site) -> None:
-    drop_old_runs(site.store, site.runs, NOW)
+    drop_old_runs(site.store, site.runs, TERRAFORM_ENGINE.holds_only_copy, NOW)
 
 
 async def finish(site: Site) -> InstallState:
     state = InstallState(site.store, "acme", "dev")
     workplace = Workplace(
+        engines=ENGINES,
         install="acme",
         org="dev",
         data=site.data,

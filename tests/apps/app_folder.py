@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from apps.loader import ConfigErrors, LoadedApp, Problem, load
+from tests.shipped import DEPLOYABLE
 
 METADATA = 'version = "v2"\n'
 MODULE = 'variable "zone" {}\nvariable "size" {\n  default = 1\n}\noutput "url" {\n  value = 1\n}\n'
@@ -49,7 +50,7 @@ class App:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
 
     def load(self) -> LoadedApp:
-        return load(self.root)
+        return load(self.root, DEPLOYABLE)
 
     def problems(self) -> list[Problem]:
         with pytest.raises(ConfigErrors) as caught:

@@ -7,6 +7,7 @@ from apps.affected import Touched, between, by_component, by_inputs
 from apps.config import AppConfig, Metadata, Sandbox, TerraformComponent
 from apps.loader import load
 from apps.parts import SANDBOX
+from tests.shipped import DEPLOYABLE
 
 SHOP = Path(__file__).resolve().parents[2] / "examples" / "shop"
 
@@ -42,7 +43,7 @@ def verbs(touched: list[Touched]) -> list[tuple[str, str]]:
 
 
 def test_an_input_touches_what_refers_to_it_and_what_depends_on_that() -> None:
-    config = load(SHOP).config
+    config = load(SHOP, DEPLOYABLE).config
     assert verbs(by_inputs(config, ["cache_mb"])) == [("cache", "plan"), ("api", "plan")]
     assert by_inputs(config, ["greeting"]) == [
         Touched("api", "plan", "refers to the input greeting")

@@ -8,6 +8,7 @@ from apps.frozen import FrozenError, freeze, thaw
 from apps.loader import load
 from tests.apps.app_folder import App
 from tests.apps.reading.test_every_kind import FILES
+from tests.shipped import DEPLOYABLE
 
 SHOP = Path(__file__).parents[2] / "examples/shop"
 FROZEN = Path(__file__).with_name("frozen")
@@ -15,7 +16,7 @@ FROZEN = Path(__file__).with_name("frozen")
 
 @pytest.fixture(scope="module")
 def config() -> AppConfig:
-    return load(SHOP).config
+    return load(SHOP, DEPLOYABLE).config
 
 
 def test_thawing_gives_the_same_config(config: AppConfig) -> None:

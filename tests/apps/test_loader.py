@@ -7,6 +7,7 @@ import pytest
 from apps.config.components import TerraformComponent
 from apps.loader import ConfigErrors, check, load
 from tests.apps.app_folder import ACTION, DB, INPUTS, METADATA, MODULE, App, told
+from tests.shipped import DEPLOYABLE
 
 
 def test_a_whole_config_is_loaded(app: App) -> None:
@@ -29,17 +30,17 @@ def test_entities_are_in_the_order_of_their_names(app: App) -> None:
 
 def test_metadata_is_all_that_is_needed(tmp_path: Path) -> None:
     (tmp_path / "metadata.toml").write_text(METADATA)
-    assert load(tmp_path).config.components == []
+    assert load(tmp_path, DEPLOYABLE).config.components == []
 
 
 def test_metadata_is_needed(tmp_path: Path) -> None:
     with pytest.raises(ConfigErrors, match=r"metadata.toml: error: is missing or empty"):
-        load(tmp_path)
+        load(tmp_path, DEPLOYABLE)
 
 
 def test_the_folder_is_needed(tmp_path: Path) -> None:
     with pytest.raises(ConfigErrors, match="is not a folder"):
-        load(tmp_path / "nope")
+        load(tmp_path / "nope", DEPLOYABLE)
 
 
 def test_empty_files_are_ignored(app: App) -> None:
@@ -240,7 +241,7 @@ def test_older_names_of_triggers_are_read(app: App) -> None:
 
 def test_a_sandbox_and_a_runner_are_asked_for_and_hinder_nothing(app: App) -> None:
     def asked_for() -> list[str]:
-        checked = check(app.root)
+        checked = check(app.root, DEPLOYABLE)
         assert checked.app is not None and not checked.app.warnings
         return [one.file for one in checked.problems if one.severity == "warning"]
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from apps.config import Sandbox
 from tests.apps.app_folder import ACTION, DB, MODULE, App
 
 SANDBOX = """terraform_version = "1.11.4"
@@ -30,8 +31,8 @@ def test_a_sandbox_is_loaded(app: App) -> None:
     loaded = app.load()
     assert loaded.warnings == []
     sandbox = loaded.config.sandbox
-    assert sandbox is not None
-    assert loaded.config.module("_sandbox") is sandbox
+    assert isinstance(sandbox, Sandbox)
+    assert loaded.config.part("_sandbox") is sandbox
     assert (sandbox.type, sandbox.max_auto_retries) == ("terraform", 2)
     assert sandbox.public_repo is not None
     assert sandbox.public_repo.directory == "modules/ground"

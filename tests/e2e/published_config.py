@@ -23,10 +23,11 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from apps.config import AppConfig, Source
+from apps.config import AppConfig, Source, TerraformModule
 from apps.loader import check
 from apps.parts import SANDBOX
 from apps.reading.addresses import checked_directory, repository_url
+from contracts.engines import ENGINES, deployable
 from tests.e2e.plane import BIN, Plane
 from tests.git_repositories import Repositories, git
 
@@ -52,12 +53,15 @@ def outputs_read(folder: Path) -> dict[str, dict[str, Any]]:
 def sources(config: AppConfig) -> dict[str, Source]:
     """Where the module of each part lies."""
     parts = [*(one.name for one in config.components), *([SANDBOX] if config.sandbox else [])]
-    modules = {part: config.module(part) for part in parts}
-    return {
-        part: module.source
-        for part, module in modules.items()
-        if module is not None and not module.source.is_local
-    }
+    modules = {part: _module(config, part) for part in parts}
+    return {part: module.source for part, module in modules.items() if not module.source.is_local}
+
+
+def _module(config: AppConfig, part: str) -> TerraformModule:
+    module = config.part(part)
+    if not isinstance(module, TerraformModule):
+        raise AssertionError(f"{part} is no module")
+    return module
 
 
 def module_of(config: AppConfig, parts: list[str], read: dict[str, dict[str, Any]]) -> str:
@@ -65,9 +69,7 @@ def module_of(config: AppConfig, parts: list[str], read: dict[str, dict[str, Any
     variables: dict[str, Any] = {}
     outputs: dict[str, Any] = {}
     for part in parts:
-        module = config.module(part)
-        if module is None:
-            raise AssertionError(f"{part} is no module")
+        module = _module(config, part)
         names = [*module.vars, *(n[7:] for n in module.env_vars if n.startswith("TF_VAR_"))]
         variables |= {name: {"type": "any", "default": None} for name in names}
         outputs |= {name: {"value": value} for name, value in read.get(part, {}).items()}
@@ -123,7 +125,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--app", default="published")
     settings = parser.parse_args()
-    checked = check(settings.folder)
+    checked = check(settings.folder, deployable(ENGINES))
     for problem in checked.problems:
         print(problem)
     if checked.app is None or checked.app.unbuildable:

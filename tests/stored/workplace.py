@@ -11,6 +11,7 @@ from store.folder import FolderStore
 from store.install_state import InstallState
 from store.opening import folder_description
 from tests.stored.fixed import INSTALL, MACHINE, ORG
+from workers.engines import ENGINES
 
 CONFIG = AppConfig.model_validate(
     {
@@ -41,6 +42,7 @@ def workplace_in(root: Path) -> Workplace:
     """What activities work with; the store and the worker's data are folders below `root`."""
     store, data = FolderStore(root / "store"), root / "worker"
     return Workplace(
+        engines=ENGINES,
         install=INSTALL,
         org=ORG,
         data=data,

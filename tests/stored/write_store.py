@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from activities.plans.fingerprints import input_fingerprints, module_fingerprint
+from activities.plans.fingerprints import input_fingerprints, part_fingerprint
 from activities.plans.plan_store import PlanFiles, PlanRecord, load_record, save_plan, sha256
 from activities.terraform.lock_file import SAVED_AS
 from activities.terraform.locking import StateLocks
@@ -120,7 +120,7 @@ def _write_state(state: InstallState) -> None:
             app=APP,
             release=RELEASE,
             artifact=ARTIFACT,
-            config=module_fingerprint(network),
+            config=part_fingerprint(network),
             inputs=input_fingerprints(
                 Graph(CONFIG), "network", state.inputs(CONFIG, checked=False), state.digest_key()
             ),

@@ -14,9 +14,9 @@ from artifacts.registry import Registry
 from contracts.errors import BadInput
 from contracts.logs import ReadLog
 from stacks.enrolment import Enrolment
-from workers.engines import Engines
 from workers.install import open_workplace
 from workers.lazy_activities import activities_of_runs
+from workers.run_activities import RunActivities
 
 
 @pytest.fixture
@@ -43,13 +43,22 @@ def defined(function: Callable[..., Any]) -> tuple[str | None, object, object]:
 
 def test_each_has_the_name_and_the_types_of_its_engines_own(workplace: Workplace) -> None:
     late = [defined(one) for one in activities_of_runs(workplace)]
-    of_engines = [
-        getattr(engine, name)
-        for engine in vars(Engines(workplace)).values()
-        for name in dir(engine)
-        if hasattr(getattr(engine, name), "__temporal_activity_definition")
+    own = RunActivities(workplace)
+    loaded = [
+        *own.of_engines.values(),
+        *(
+            getattr(group, name)
+            for group in vars(own).values()
+            for name in dir(group)
+            if hasattr(getattr(group, name), "__temporal_activity_definition")
+        ),
     ]
-    assert sorted(map(str, late)) == sorted(str(defined(one)) for one in of_engines)
+    assert sorted(map(str, late)) == sorted(str(defined(one)) for one in loaded)
+
+
+def test_an_engines_activities_have_the_names_that_it_declares(workplace: Workplace) -> None:
+    for name, done in RunActivities(workplace).of_engines.items():
+        assert defined(done)[0] == name
 
 
 async def test_a_call_reaches_the_engine(workplace: Workplace) -> None:

@@ -20,7 +20,12 @@ OF_OTHERS = {
 }
 
 OF_ENGINES = {
-    *("workers.engines", "apps.templates", "apps.checks.unsupported", "activities.action.script"),
+    *(
+        "workers.run_activities",
+        "apps.templates",
+        "apps.checks.unsupported",
+        "activities.action.script",
+    ),
     # Releases; to ask its gateway for a credential, a worker needs none of this.
     *("activities.releases.reader", "artifacts.registry", "httpx", "apps.config"),
 }
@@ -54,7 +59,9 @@ def packages(modules: set[str]) -> set[str]:
 
 @pytest.mark.long
 def test_an_install_worker_imports_nothing_that_only_others_use() -> None:
-    idle, busy = loaded_by("workers.exclave_worker", "workers.engines", "workers.span_traces")[::2]
+    idle, busy = loaded_by(
+        "workers.exclave_worker", "workers.run_activities", "workers.span_traces"
+    )[::2]
     assert not idle & (OF_ENGINES | OF_TRACES)
     assert busy >= OF_ENGINES | OF_TRACES
     assert not packages(busy) & OF_OTHERS

@@ -14,6 +14,7 @@ from workers.doctor.account import examine_cloud, examine_store
 from workers.doctor.control_plane import examine_control_plane
 from workers.doctor.findings import Finding
 from workers.doctor.machine import examine_disk, examine_tools
+from workers.engines import ENGINES
 
 
 async def examine(
@@ -41,7 +42,7 @@ async def examine(
         *examine_control_plane(enrolment, enrolment_file, data, trust),
         examine_store(enrolment, data, trust),
         examine_cloud(enrolment, trust),
-        examine_tools(),
+        examine_tools(ENGINES),
         examine_disk(data),
     )
     return [one for some in found for one in some]

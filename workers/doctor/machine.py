@@ -1,10 +1,12 @@
 """What the machine itself has: room on its disk, and tools."""
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from activities.disk import room
+from activities.engines import Engine, FoundTool
 from activities.operations.log_bound import has_holes
-from activities.terraform.tool import find_terraform
 from contracts.errors import EngineFailed, ToolMissing, Unreachable
 from store.reserve import has_room
 from wire.network.probing import Fails, bounded
@@ -35,16 +37,18 @@ async def examine_disk(data: Path) -> list[Finding]:
     return found.all
 
 
-async def examine_tools() -> list[Finding]:
-    """Whether the tools are found, and which they are."""
+async def examine_tools(engines: Iterable[Engine]) -> list[Finding]:
+    """Whether the tools of the engines are found, and which they are."""
     found = Findings("this machine")
 
-    def look() -> str:
+    def look(find_tool: Callable[[], FoundTool]) -> str:
         try:
-            tool = find_terraform()
+            tool = find_tool()
         except (ToolMissing, EngineFailed, Unreachable) as error:
             raise Fails(error.message, "It has to be on the PATH of the worker's unit.") from None
         return f"{tool.name} {tool.version} at {tool.path}"
 
-    await found.check("terraform", bounded(look))
+    for engine in engines:
+        if engine.find_tool is not None:
+            await found.check(engine.spec.name, bounded(partial(look, engine.find_tool)))
     return found.all

@@ -1,8 +1,8 @@
 """What every run that changes an install has in common: its turn, its parts, its approvals."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import ClassVar, TypeVar
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
@@ -23,6 +23,7 @@ from contracts.deploys import (
     Waiting,
     WaitingPlan,
 )
+from contracts.engines import ENGINES, EngineSpec, by_type
 from contracts.errors import DeployFailed
 from contracts.installs import RunTurn
 from contracts.names import Digest, Name, install_queue
@@ -57,6 +58,8 @@ class InstallRun:
 
     working = "working"
     """The status to show while the run waits for nobody."""
+    engines: ClassVar[Mapping[str, EngineSpec]] = by_type(ENGINES)
+    """By component type; the control worker sets it before it takes tasks, the same for all."""
 
     def __init__(self) -> None:
         self._turn = RunsTurn()
@@ -150,6 +153,7 @@ class InstallRun:
             state_revision=scope.state_revision,
             seen=workflow.now(),
             actions=actions,
+            engines=self.engines,
             longest_reason=min(
                 _LONGEST_REASON, max(_SHORTEST_REASON, _ALL_REASONS // (len(scope.decisions) or 1))
             ),

@@ -9,10 +9,7 @@ from temporalio.exceptions import ActivityError
 
 from apps.display_text import shown
 from apps.parts import SANDBOX, part_shown
-from contracts import deploys
-from contracts.activities import Activity
 from contracts.deploys import (
-    FEATURE_TERRAFORM,
     Applied,
     ApplyInput,
     ComponentOutcome,
@@ -20,8 +17,10 @@ from contracts.deploys import (
     Grant,
     Plan,
     PlanInput,
+    RunInput,
     WaitingPlan,
 )
+from contracts.engines import EngineSpec, PlanAndApply, RunToTheEnd
 from contracts.errors import ActionFailed, BadAnswer, Denied, NotUnderstood, StalePlan
 from contracts.names import Name
 from contracts.operations import FEATURE_STOP, StopInput
@@ -33,21 +32,6 @@ from workflows.runs.triggered import TriggeredActions
 
 SETTLED = frozenset({"applied", "unchanged", "skipped", "torn down"})
 """Outcomes after which what comes next may begin."""
-
-
-@dataclass(frozen=True)
-class Engine:
-    """The activities of one component type."""
-
-    plan: Activity[PlanInput, Plan]
-    apply: Activity[ApplyInput, Applied]
-    feature: str
-
-
-ENGINES: Mapping[str, Engine] = {
-    "terraform_module": Engine(deploys.TERRAFORM_PLAN, deploys.TERRAFORM_APPLY, FEATURE_TERRAFORM)
-}
-"""The engine of each component type; a new engine is a new line here."""
 
 
 @dataclass
@@ -63,6 +47,8 @@ class DeployState:
     seen: datetime
     """When the install worker was last heard of."""
     actions: TriggeredActions
+    engines: Mapping[str, EngineSpec]
+    """By component type."""
     longest_reason: int = 10_000
     """Of an outcome, in characters: all of them together are told when the run ends."""
     outcomes: dict[str, ComponentOutcome] = field(default_factory=dict)
@@ -109,32 +95,56 @@ class ComponentRun:
             if not applied:
                 return self._outcome("skipped", reason)
             reason = f"{_listed(applied)} changed"
-        return await self._plan_and_apply(teardown=verb == "teardown", reason=reason)
+        engine, teardown = self._engine(), verb == "teardown"
+        if isinstance(engine.work, RunToTheEnd):
+            return await self._run_to_the_end(engine.work, teardown=teardown, reason=reason)
+        return await self._plan_and_apply(engine.work, teardown=teardown, reason=reason)
 
-    async def _plan_and_apply(self, *, teardown: bool, reason: str) -> ComponentOutcome:
-        engine = ENGINES.get(self._decision.type)
+    def _engine(self) -> EngineSpec:
+        engine = self._state.engines.get(self._decision.type)
         if engine is None:
             raise NotUnderstood(f"Deploying a {self._decision.type} is not there yet.")
-        done = "torn down" if teardown else "applied"
+        return engine
+
+    async def _run_to_the_end(
+        self, work: RunToTheEnd, *, teardown: bool, reason: str
+    ) -> ComponentOutcome:
+        await self._act("pre", teardown)
+        key = self._begin_change("run", teardown)
+        done = await call_operation(
+            work.run,
+            RunInput(**self._operation(key), teardown=teardown),
+            stop=self._stop(key),
+            stopping=self._stopping,
+            summary=self._change_summary(teardown),
+        )
+        return await self._changed(done, teardown, reason)
+
+    async def _plan_and_apply(
+        self, work: PlanAndApply, *, teardown: bool, reason: str
+    ) -> ComponentOutcome:
         while True:
             plan_key = self._next_key("plan")
-            plan = await self._plan(engine, plan_key, teardown)
+            plan = await self._plan(work, plan_key, teardown)
             self._learn(plan.state_revision)
             if plan.empty:
                 return self._outcome("torn down" if teardown else "unchanged", reason)
             await self._approved(plan, plan_key, teardown)
             await self._act("pre", teardown)
             try:
-                applied = await self._apply(engine, plan, plan_key, teardown)
+                applied = await self._apply(work, plan, plan_key, teardown)
             except ActivityError as error:
                 stale = typed_cause(error)
                 if stale is None or stale.type != StalePlan.__name__:
                     raise
                 reason = f"planned again: {cut(stale.message, self._state.longest_reason)}"
                 continue
-            self._learn(applied.state_revision)
-            await self._act("post", teardown)
-            return self._outcome(done, reason)
+            return await self._changed(applied, teardown, reason)
+
+    async def _changed(self, applied: Applied, teardown: bool, reason: str) -> ComponentOutcome:
+        self._learn(applied.state_revision)
+        await self._act("post", teardown)
+        return self._outcome("torn down" if teardown else "applied", reason)
 
     async def _act(self, when: str, teardown: bool) -> None:
         """Run the actions of this component's trigger: once, however often it is planned again."""
@@ -144,11 +154,11 @@ class ComponentRun:
             self._say(f"running the actions of {trigger}")
             await self._state.actions.run(trigger, self._decision.component)
 
-    async def _plan(self, engine: Engine, key: str, teardown: bool) -> Plan:
+    async def _plan(self, work: PlanAndApply, key: str, teardown: bool) -> Plan:
         self._say("planning the teardown" if teardown else "planning")
         return await call_operation(
-            engine.plan,
-            PlanInput(**self._operation(engine, key), teardown=teardown),
+            work.plan,
+            PlanInput(**self._operation(key), teardown=teardown),
             stop=self._stop(key),
             stopping=self._stopping,
             summary=f"plan {'the teardown of ' if teardown else ''}{self._shown}",
@@ -170,21 +180,30 @@ class ComponentRun:
             why = f": {shown(said.reason)}" if said.reason else "."
             raise Denied(f"The plan {plan.digest} was denied{by}{why}")
 
-    async def _apply(self, engine: Engine, plan: Plan, plan_key: str, teardown: bool) -> Applied:
-        self._say("tearing down" if teardown else "applying")
-        key = self._next_key("apply")
+    async def _apply(
+        self, work: PlanAndApply, plan: Plan, plan_key: str, teardown: bool
+    ) -> Applied:
+        key = self._begin_change("apply", teardown)
         return await call_operation(
-            engine.apply,
+            work.apply,
             ApplyInput(
-                **self._operation(engine, key),
+                **self._operation(key),
                 plan_key=plan_key,
                 digest=plan.digest,
                 teardown=teardown,
             ),
             stop=self._stop(key),
             stopping=self._stopping,
-            summary=f"{'tear down' if teardown else 'apply'} {self._shown}",
+            summary=self._change_summary(teardown),
         )
+
+    def _begin_change(self, verb: str, teardown: bool) -> str:
+        """Say that the part is changed now; returns the key of that."""
+        self._say("tearing down" if teardown else "applying")
+        return self._next_key(verb)
+
+    def _change_summary(self, teardown: bool) -> str:
+        return f"{'tear down' if teardown else 'apply'} {self._shown}"
 
     def _stop(self, key: str) -> StopInput:
         return StopInput(
@@ -198,9 +217,9 @@ class ComponentRun:
     def _stopping(self) -> None:
         self._say("**cancelled**: waits for the install worker to say that its tool has stopped")
 
-    def _operation(self, engine: Engine, key: str) -> dict[str, object]:
+    def _operation(self, key: str) -> dict[str, object]:
         return {
-            "requires": self._features(engine),
+            "requires": self._features(),
             "install": self._state.install,
             "app": self._state.grant.app,
             "release": self._decision.release,
@@ -211,9 +230,10 @@ class ComponentRun:
             "state_revision": self._state.state_revision,
         }
 
-    def _features(self, engine: Engine) -> list[str]:
+    def _features(self) -> list[str]:
+        feature = self._engine().feature
         is_sandbox = self._decision.component == SANDBOX
-        return [engine.feature, FEATURE_PROVISION] if is_sandbox else [engine.feature]
+        return [feature, FEATURE_PROVISION] if is_sandbox else [feature]
 
     def _next_key(self, verb: str) -> str:
         self._ordinal += 1

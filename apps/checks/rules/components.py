@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from apps.checks.rules.sources import one_source
-from apps.checks.violations import Rules, Violation, exactly_one, refused_keys
+from apps.checks.violations import Rules, Violation, exactly_one
 from apps.config.components import (
     ComponentFields,
     ContainerImage,
@@ -17,14 +17,12 @@ from apps.config.health import Probe
 from apps.config.images import ImageTag
 from apps.config.terraform import PulumiProgram, SandboxFields, TerraformModule
 from apps.cron import cron_problem
-from apps.environment import environment_problem
 from apps.keys import below
 
 
 def _terraform(module: TerraformModule) -> Iterator[Violation]:
     yield from one_source(module)
     yield from _schedule(module)
-    yield from refused_keys("env_vars", module.env_vars, environment_problem)
 
 
 def _pulumi(program: PulumiProgram) -> Iterator[Violation]:

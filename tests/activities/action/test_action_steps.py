@@ -28,6 +28,7 @@ from store.interface import ANY
 from store.leases import Leases
 from store.machine import Machine
 from store.opening import folder_description
+from workers.engines import ENGINES
 
 RELEASE = "sha256:" + "1" * 64
 OUT = "$NUON_ACTIONS_OUTPUT_FILEPATH"
@@ -61,6 +62,7 @@ class Site:
             self.store, folder_description(self.store.root), self.data, self.machine, terms=TERMS
         )
         workplace = Workplace(
+            engines=ENGINES,
             install="acme",
             org="dev",
             data=self.data,

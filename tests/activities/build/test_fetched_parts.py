@@ -11,9 +11,10 @@ from temporalio.exceptions import ApplicationError
 from activities.build.release import BuildActivities
 from activities.releases.reader import ReleaseReader
 from activities.releases.reading import read_config
-from activities.releases.unpacked import ERRORED_STATE, unpacked_at
+from activities.releases.unpacked import unpacked_at
 from apps.release import TREE_ARTIFACT_TYPE, ReleaseIndex
 from artifacts.manifests import parse_manifest, parse_object
+from contracts.engines import ERRORED_STATE, TERRAFORM, only_copies
 from contracts.errors import (
     BadConfig,
     CredentialsRefused,
@@ -308,7 +309,7 @@ async def test_a_module_that_calls_a_sibling_is_packed_with_it(
     vendor.repositories.commit("vendor/modules", {"docs/x.md": "# more\n"})
     assert (await vendor.build())[0].packed == checked.packed
 
-    reader = ReleaseReader(vendor.registry, tmp_path / "cache")
+    reader = ReleaseReader(vendor.registry, tmp_path / "cache", only_copies([TERRAFORM]))
     work = tmp_path / "work/net"
     unpacked = reader.unpack_module("shop", release, "net", work)
     assert unpacked.folder == work / "aws/net"

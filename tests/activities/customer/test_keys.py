@@ -30,6 +30,7 @@ from store.journal import Journal
 from store.machine import Machine
 from store.opening import folder_description
 from store.turns import check_turn
+from workers.engines import ENGINES
 
 RELEASE = "sha256:" + "1" * 64
 OTHER = "sha256:" + "2" * 64
@@ -48,6 +49,7 @@ class Site:
         self.file = root / "policy.toml"
         self.state = InstallState(self.store, "acme", "dev")
         self.workplace = Workplace(
+            engines=ENGINES,
             install="acme",
             org="dev",
             data=self.data,

@@ -40,6 +40,7 @@ from store.install_records import ComponentRecord
 from store.install_state import InstallState
 from store.machine import Machine
 from store.opening import folder_description
+from workers.engines import ENGINES
 
 Files = Mapping[str, str]
 
@@ -118,6 +119,7 @@ class DeploySite:
         self._count = 0
         described = folder_description(self.store.root)
         self.workplace = Workplace(
+            engines=ENGINES,
             install="acme",
             org="dev",
             data=self.data,

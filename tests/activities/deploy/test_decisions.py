@@ -7,7 +7,7 @@ import pytest
 from pydantic import create_model
 
 from activities.deploy.decisions import Target, decide, decide_sandbox
-from activities.plans.fingerprints import input_fingerprints, module_fingerprint
+from activities.plans.fingerprints import input_fingerprints, part_fingerprint
 from apps.config import AppConfig, Metadata, Sandbox, Source, TerraformComponent
 from apps.config.terraform import TerraformModule
 from apps.graph import Graph
@@ -50,7 +50,7 @@ def target(*components: TerraformComponent, **more: Any) -> Target:
 
 def _fingerprint(part: object) -> str:
     assert isinstance(part, TerraformModule)
-    return module_fingerprint(part)
+    return part_fingerprint(part)
 
 
 def done(over: Target) -> dict[str, ComponentRecord]:
@@ -145,9 +145,9 @@ def test_a_component_with_new_vars_has_another_config() -> None:
 def test_a_field_that_a_newer_version_adds_with_a_default_changes_nothing() -> None:
     newer = create_model("Newer", __base__=TerraformComponent, drift=(str, "never"))
     old, new = NET.model_dump(), newer.model_validate(NET.model_dump())
-    assert module_fingerprint(new) == module_fingerprint(NET)
+    assert part_fingerprint(new) == part_fingerprint(NET)
     set_ = newer.model_validate({**old, "drift": "daily"})
-    assert module_fingerprint(set_) != module_fingerprint(NET)
+    assert part_fingerprint(set_) != part_fingerprint(NET)
 
 
 def test_removed_components_wait_for_what_was_on_top_of_them() -> None:

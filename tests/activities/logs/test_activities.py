@@ -25,6 +25,7 @@ from store.folder import FolderStore
 from store.install_state import InstallState
 from store.machine import Machine
 from store.opening import folder_description
+from workers.engines import ENGINES
 
 KEY = "run/net/apply/1"
 SECRET = "correct-horse-battery"
@@ -42,6 +43,7 @@ class Site:
         self.state = InstallState(store, "acme", "dev")
         self.state.set_sensitive_input("license", SECRET)
         self.workplace = Workplace(
+            engines=ENGINES,
             install="acme",
             org="dev",
             data=data,

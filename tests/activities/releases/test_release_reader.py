@@ -10,6 +10,7 @@ from activities.releases.reader import ReleaseReader
 from apps.parts import SANDBOX
 from artifacts.layout import Layout
 from artifacts.registry import Registry
+from contracts.engines import TERRAFORM, only_copies
 from contracts.errors import EngineFailed, NotThere, PolicyDenied, Unreachable
 from tests.activities.build.shop_source import SANDBOX_FILES, build, registry_of, write_shop
 
@@ -200,8 +201,9 @@ def test_a_forged_module_is_refused_and_nothing_is_unpacked(
 
 
 def test_a_folder_with_a_state_that_is_nowhere_else_is_not_replaced(
-    reader: ReleaseReader, release: str, tmp_path: Path
+    registry: Registry, release: str, tmp_path: Path
 ) -> None:
+    reader = ReleaseReader(registry, tmp_path / "cache", only_copies([TERRAFORM]))
     folder = tmp_path / "work" / "network"
     reader.unpack_module("shop", release, "network", folder)
     left = folder / "errored.tfstate"

@@ -23,6 +23,7 @@ from store.machine import Machine
 from store.opening import folder_description, open_store, s3_description
 from store.s3_place import S3Place
 from tests.terraform import the_terraform
+from workers.engines import ENGINES
 
 RELEASE = "sha256:" + "1" * 64
 TURN = Turn(number=1, workflow_id="deploy/acme/1")
@@ -113,6 +114,7 @@ class TerraformSite:
 
     def _workplace(self) -> Workplace:
         return Workplace(
+            engines=ENGINES,
             install="acme",
             org="dev",
             data=self.data,

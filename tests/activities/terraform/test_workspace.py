@@ -24,6 +24,7 @@ from store.folder import FolderStore
 from store.install_records import ComponentRecord, Output
 from store.install_state import InstallState
 from store.interface import ANY
+from workers.engines import ENGINES
 
 SECRET = "hunter2hunter2"
 TOOL = TerraformTool(Path("/bin/terraform"), "terraform", "1.11.4", "linux_amd64")
@@ -69,6 +70,7 @@ class Site:
 
     def prepare(self, component: str = "net", **fields: Any) -> Workspace:
         workplace = Workplace(
+            engines=ENGINES,
             install="acme",
             org="dev",
             data=self.data,

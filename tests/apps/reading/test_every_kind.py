@@ -371,7 +371,7 @@ def test_what_a_release_holds(loaded: LoadedApp) -> None:
     config = loaded.config
     assert config.metadata.readme.startswith("# {{")
     assert config.sandbox is not None and config.sandbox.type == "pulumi"
-    assert config.module("_sandbox") is None
+    assert config.part("_sandbox") is config.sandbox
     assert config.runner is not None and config.runner.cloud_platform == "aws"
     assert config.stack is not None
     assert config.stack.custom_nested_stacks[0].parameters["Count"] == 3

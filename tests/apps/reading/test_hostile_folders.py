@@ -13,6 +13,7 @@ from apps.loader import check
 from apps.reading import files
 from apps.reading.files import FileRefused, Folder
 from tests.apps.app_folder import DB, App
+from tests.shipped import DEPLOYABLE
 
 
 @pytest.fixture
@@ -127,7 +128,7 @@ def test_what_editors_of_elsewhere_write_is_read(app: App, text: str) -> None:
     app.write("components/db.toml", text)
     app.load()
     app.write("components/db.toml", text + "verson = 1\n")
-    [problem] = [one for one in check(app.root).problems if one.key == "verson"]
+    [problem] = [one for one in check(app.root, DEPLOYABLE).problems if one.key == "verson"]
     assert problem.line == DB.count("\n") + 1
 
 

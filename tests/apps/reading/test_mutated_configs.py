@@ -16,6 +16,7 @@ from apps.graph import Graph
 from apps.loader import CheckedApp, check
 from tests.apps.app_folder import App
 from tests.apps.reading.test_every_kind import FILES
+from tests.shipped import DEPLOYABLE
 
 EXAMPLES = int(os.environ.get("MUTATIONS", settings().max_examples))
 
@@ -112,7 +113,7 @@ def test_what_became_of_a_file_is_told_or_can_be_used(
     file, data = mutation
     whole.write(file, data)
     try:
-        checked = check(whole.root)
+        checked = check(whole.root, DEPLOYABLE)
         problems_are_of_places(checked, whole.root)
         if checked.app is not None:
             config = checked.app.config

@@ -26,6 +26,7 @@ def details(reason: str) -> str:
         state_revision=0,
         seen=datetime(2026, 1, 5, tzinfo=UTC),
         actions=cast(Any, None),
+        engines={},
     )
     state.outcomes["net"] = ComponentOutcome(component="net", outcome="failed", reason=reason)
     decision = Decision(

@@ -1,0 +1,5 @@
+"""What the engines that are shipped deploy."""
+
+from contracts.engines import ENGINES, deployable
+
+DEPLOYABLE = deployable(ENGINES)
