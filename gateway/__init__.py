@@ -1,2 +1,2 @@
-"""The only door for workers: it serves releases today, and is also the room for their identity, the
-authorization of each of their calls, and the intake of their telemetry."""
+"""The gateway, the only way in for workers: it enrols and identifies them, authorizes each of their
+calls, serves releases to them, and takes in their telemetry."""

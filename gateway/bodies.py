@@ -1,24 +1,24 @@
-"""The bytes of a message as they arrive: perhaps compressed, and never larger than allowed.
+"""Decompresses the bytes of an incoming message, within a limit.
 
-gRPC would decompress by itself, without a bound: 4 MiB of zeros packed by gzip become 4 GiB in the
-memory of this process. So the server is told not to, and it is done here.
+gRPC would decompress without a limit: 4 MiB of gzip can become 4 GiB of zeros in the memory of this
+process. So decompression is turned off in the server and done here.
 """
 
 import zlib
 
 MESSAGE_BYTES = 4 * 1024 * 1024
-"""What Temporal takes as one message."""
+"""The largest message that Temporal accepts."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
-# No message begins like this: as a protobuf tag it has a wire type that does not exist.
+# No protobuf message begins with these bytes: the tag would have a wire type that does not exist.
 _GZIP_WINDOW = 31
 
 
 class TooLarge(Exception):
     """A message is over its limit.
 
-    The message begins as Temporal's own does: by these words the SDK knows that trying again is of
-    no use, and fails the activity instead of sending the same bytes for ever.
+    The text begins like Temporal's own. The SDK recognizes it, and fails the activity instead of
+    sending the same bytes again for ever.
     """
 
     def __init__(self, limit: int) -> None:
@@ -29,15 +29,15 @@ class TooLarge(Exception):
 
 
 class NotGzip(Exception):
-    """A message begins like gzip and is none."""
+    """A message begins like gzip but is not valid."""
 
 
 def decompressed(body: bytes, limit: int) -> bytes:
-    """The message, at most `limit` bytes of it in memory.
+    """The decompressed message; never holds more than `limit` bytes of it in memory.
 
     Raises:
-        TooLarge: it has more.
-        NotGzip: it is damaged.
+        TooLarge: the message has more than `limit` bytes.
+        NotGzip: the compressed data is damaged.
     """
     if len(body) > limit:
         raise TooLarge(limit)

@@ -1,4 +1,4 @@
-"""The whole gateway in one process: the front, the gRPC proxy and the HTTP app behind it."""
+"""A whole gateway in one process: the front, with the gRPC proxy and the HTTP app behind it."""
 
 import asyncio
 import logging
@@ -33,28 +33,28 @@ _log = logging.getLogger(__name__)
 _REFRESH_SECONDS = 60.0
 _HTTP_GRACE_SECONDS = 10
 _CALLS_WAITING = 400
-"""Of one identity, before any of their messages is received."""
+"""How many calls of one identity may wait until there is room to receive their messages."""
 
 _GRPC_OPTIONS = [
-    # A little above what is taken, so that what is too large gets an answer that the SDK knows.
+    # Above the real limit, so that a message over that gets the answer that the SDK recognizes.
     ("grpc.max_receive_message_length", 2 * MESSAGE_BYTES),
     ("grpc.max_send_message_length", -1),
-    # gateway.bodies does it, with a bound. Gzip and none, by the bits of gRPC's list.
+    # gateway.bodies decompresses, within a limit. The bits below stand for gzip and identity.
     ("grpc.per_message_decompression", 0),
     ("grpc.compression_enabled_algorithms_bitset", 0b101),
     ("grpc.max_metadata_size", 16 * 1024),
-    # What a client sends beyond 64 KiB stays with it until the message is asked for.
+    # A client may send 64 KiB ahead; the rest stays with it until the message is read.
     ("grpc.http2.bdp_probe", 0),
     ("grpc.max_concurrent_streams", 200),
-    # Calls of strangers wait in one queue with all others until they are refused. gRPC drops some
-    # at random where there are a thousand; the front bounds how many there can be.
+    # Unauthenticated calls wait in the same queue as all others until they are refused. By default,
+    # gRPC drops calls at random beyond a thousand; the front already limits how many there can be.
     ("grpc.server.max_pending_requests", 100_000),
     ("grpc.server.max_pending_requests_hard_limit", 200_000),
     ("grpc.server_handshake_timeout_ms", 10_000),
     # Workers ping every 30 s, also between polls.
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
-    # A worker whose machine vanished holds a poll, which would take a task with it.
+    # Detects vanished machines: otherwise a task could be given to a dead worker's open poll.
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
     ("grpc.so_reuseport", 0),
@@ -63,13 +63,13 @@ _GRPC_OPTIONS = [
 
 @dataclass(frozen=True)
 class DoorSettings:
-    """What a gateway is made of; each gateway beside it has the same."""
+    """The settings of a gateway; all gateways of a control plane have the same."""
 
     frontend: TemporalFrontend
     secrets: Sequence[bytes]
     """Task tokens are sealed with the first, and opened with any."""
     certificate: Certificate | None = None
-    """Without one nothing is encrypted: for development, on loopback."""
+    """Without one, nothing is encrypted: for development, on loopback."""
     limits: Limits = field(default_factory=Limits)
     front: FrontLimits = field(default_factory=FrontLimits)
 
@@ -102,7 +102,7 @@ class Door:
         )
         self._grpc = aio.server(options=_GRPC_OPTIONS)
         self._grpc.add_generic_rpc_handlers((self._proxy,))
-        app = FromOutside(gateway_app(routes, self._wrong), self._peers)
+        app = FromOutside(gateway_app(routes, self._unhealthy), self._peers)
         self._http = AsgiServer(_http_config(app, settings.certificate))
         self.front: Front | None = None
         self._serving: asyncio.Task[None] | None = None
@@ -111,7 +111,7 @@ class Door:
 
     @property
     def counters(self) -> Counters:
-        """What was let through and what was denied."""
+        """Counts of what was let through and denied."""
         return self._audit.counters
 
     async def open(self, listener: socket.socket) -> None:
@@ -136,15 +136,15 @@ class Door:
         await self.front.start(listener)
 
     async def close(self, grace: float) -> None:
-        """Take nothing new, answer polls empty, and let the other calls end.
+        """Accept nothing new, answer polls as empty, and let other calls end.
 
         Args:
-            grace: How many seconds those may take.
+            grace: How many seconds the other calls may take.
         """
         self._leaving = True
         if self.front is not None:
             self.front.stop_accepting()
-        # It tells the workers to go elsewhere, so it comes before their polls are answered.
+        # This makes workers connect elsewhere, so it must come before their polls are answered.
         stopping = asyncio.create_task(self._grpc.stop(grace))
         await asyncio.sleep(0)
         self._proxy.drain()
@@ -159,7 +159,7 @@ class Door:
             self._refreshing.cancel()
             await asyncio.gather(self._refreshing, return_exceptions=True)
 
-    def _wrong(self) -> str | None:
+    def _unhealthy(self) -> str | None:
         return "leaving: new connections should go to another gateway" if self._leaving else None
 
 
@@ -180,11 +180,11 @@ def _http_config(app: FromOutside, certificate: Certificate | None) -> uvicorn.C
         app,
         log_config=None,
         access_log=False,
-        # Its warnings are of what strangers send, and come without measure.
+        # Anybody can provoke its warnings, in any number.
         log_level="error",
         lifespan="off",
         ws="none",
-        # The front is no proxy that adds headers: what says so comes from outside.
+        # The front adds no such headers, so those that arrive come from outside; ignore them.
         proxy_headers=False,
         server_header=False,
         timeout_graceful_shutdown=_HTTP_GRACE_SECONDS,

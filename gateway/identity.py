@@ -1,6 +1,6 @@
-"""Who calls, and whether they may: what the door asks of whoever keeps credentials and standing.
+"""Who calls, and whether they may: the interfaces through which the gateway asks.
 
-The proxy and the routes of the gateway know these types alone. Credentials, enrolment and
+The proxy and the routes of the gateway know only these types. Credentials, enrolment and
 revocation lie behind `Authenticator` and `Access`.
 """
 
@@ -15,7 +15,7 @@ from contracts.names import BUILD_QUEUE, install_queue
 
 @dataclass(frozen=True)
 class Identity:
-    """A worker, as its credential proves it."""
+    """A worker's identity, proven by its credential."""
 
     kind: Literal["install", "build"]
     org: str
@@ -25,7 +25,7 @@ class Identity:
     key: str
     """The thumbprint of the worker's key."""
     expires: float
-    """When the credential ends, in Unix seconds."""
+    """When the credential expires, in Unix seconds."""
 
     @property
     def queue(self) -> str:
@@ -33,25 +33,25 @@ class Identity:
         return install_queue(self.name) if self.kind == "install" else BUILD_QUEUE
 
     @property
-    def whose(self) -> tuple[str, str]:
-        """What is counted for it is counted under this: org and name, whatever the key."""
+    def quota_key(self) -> tuple[str, str]:
+        """The key under which its use is limited: org and name, whichever key it has enrolled."""
         return self.org, self.shown
 
     @cached_property
     def shown(self) -> str:
-        """How logs and Temporal's UI call it: `install/acme`, `build`."""
+        """Its name in logs and in Temporal's UI: `install/acme`, `build`."""
         return f"{self.kind}/{self.name}" if self.name else self.kind
 
 
 class Unauthenticated(Exception):
-    """A call proves no identity; the message says why, and what to do, without any secret."""
+    """A call proves no identity; the message says why and what to do, and contains no secret."""
 
 
 class Expired(Unauthenticated):
-    """The credential is one of this gateway's, and its time is over.
+    """The credential is genuine but has expired.
 
-    Who shows it does no harm by it, and renews it: it has to wait, and not to end. A worker that
-    is a year old ends on UNAUTHENTICATED, or drops the result of an hour's work.
+    Its worker is harmless and will renew it, so it must be made to wait and not to end: on
+    UNAUTHENTICATED an SDK worker shuts down, or drops the result of an hour's work.
     """
 
     def __init__(self, message: str, identity: Identity) -> None:
@@ -60,7 +60,7 @@ class Expired(Unauthenticated):
 
 
 class Authenticator(Protocol):
-    """Tells whose credential a call carries."""
+    """Identifies the caller by the credential that a call carries."""
 
     def authenticate(self, authorization: str | None) -> Identity:
         """The identity behind the value of an `Authorization` header (`Bearer …`).
@@ -68,8 +68,8 @@ class Authenticator(Protocol):
         Called for every call, before its body is read: it must be quick and must not wait.
 
         Raises:
-            Unauthenticated: there is none, or it is malformed or forged.
-            Expired: it is genuine, and its time is over.
+            Unauthenticated: there is no credential, or it is malformed or forged.
+            Expired: the credential is genuine but has expired.
         """
 
 
@@ -78,7 +78,7 @@ class Standing(Enum):
 
     ALLOWED = "allowed"
     PAUSED = "paused"
-    """It gets no new work; what it runs it may finish."""
+    """It gets no new work, but may finish what it runs."""
     REVOKED = "revoked"
 
 
@@ -89,8 +89,8 @@ class Access(Protocol):
         """The standing at this moment; it must not wait."""
 
     def changed(self, identity: Identity) -> "asyncio.Future[None]":
-        """Done as soon as the identity's standing may have changed since this call.
+        """A future, done as soon as the identity's standing may have changed since this call.
 
-        Every waiting poll has one, and cancels it when the poll ends: a thousand of them must cost
-        next to nothing.
+        Every waiting poll has one, and cancels it when the poll ends, so a thousand of them must
+        cost next to nothing.
         """

@@ -1,7 +1,7 @@
-"""How much one identity may ask of the gateway: calls a second, and polls at a time.
+"""Limits how much one identity may ask of the gateway: calls per second, polls at a time, and more.
 
-The counts are this process's own. With several gateways side by side an identity may have as much
-at each of them, which is why nothing here is meant to be exact.
+Each process counts for itself, so an identity may use as much at each of several gateways. The
+limits are not meant to be exact.
 """
 
 import time
@@ -19,27 +19,27 @@ class TooMuch(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """For each identity."""
+    """The limits of each identity."""
 
     calls_per_second: float = 200.0
     calls_at_once: float = 400.0
     """How many calls may come in one burst."""
     polls: int = 20
-    """Polls that may wait at the same time; an install worker has two, and twice as many for a
-    moment while one process takes over from another."""
+    """Polls that may wait at the same time; an install worker has two, and briefly four while one
+    process takes over from another."""
     bodies: int = 16
-    """Calls whose message arrives, or is on its way to Temporal, at the same time."""
+    """Calls whose message may be arriving, or be on its way to Temporal, at the same time."""
     bytes_per_second: float = 4 * 1024 * 1024
     bytes_at_once: float = 64 * 1024 * 1024
     """How many bytes of messages may come in one burst."""
     keys_per_second: float = 0.1
     keys_at_once: float = 100
-    """How many keys of its processes an identity may name for the first time; one that starts
-    names two or three. For each Temporal keeps a queue, or a description, in memory."""
+    """How many new process keys an identity may name in one burst; a process that starts names two
+    or three. Temporal keeps a queue or a description in memory for each."""
 
 
 class Bucket:
-    """A token bucket: `rate` a second, at most `size` at once."""
+    """A token bucket: refills by `rate` per second, and holds at most `size`."""
 
     __slots__ = ("_filled", "_level", "_rate", "_size")
 
@@ -50,7 +50,7 @@ class Bucket:
         self._filled = now
 
     def take(self, now: float, amount: float = 1) -> bool:
-        """Take so much, if it is there."""
+        """Take `amount` and return True, if that much is there."""
         self._fill(now)
         if self._level < amount:
             return False
@@ -58,11 +58,11 @@ class Bucket:
         return True
 
     def seconds_until_one(self) -> float:
-        """How long after the last take there is one again."""
+        """How long until there is one token again, counted from the last `take`."""
         return max(0.0, (1 - self._level) / self._rate)
 
     def is_full(self, now: float) -> bool:
-        """Whether nothing would change if it were made anew."""
+        """Whether it is full, so that it can be discarded and recreated without a difference."""
         self._fill(now)
         return self._level >= self._size
 
@@ -72,7 +72,7 @@ class Bucket:
 
 
 class Buckets:
-    """A bucket for each key; full ones are forgotten once there are many."""
+    """A bucket for each key; full ones are discarded once there are many."""
 
     def __init__(
         self, rate: float, size: float, most: int, clock: Callable[[], float] = time.monotonic
@@ -87,7 +87,7 @@ class Buckets:
         return len(self._buckets)
 
     def take(self, key: Hashable, amount: float = 1) -> bool:
-        """Take from the key's bucket; no more keys than `most` are told apart at a time."""
+        """Take from the key's bucket; False also if `most` keys already have buckets in use."""
         now = self._clock()
         bucket = self._buckets.get(key)
         if bucket is None:
@@ -104,13 +104,13 @@ class Buckets:
 
 
 _IDENTITIES = 100_000
-"""How many identities one gateway tells apart at a time. Only the proven ones are counted."""
+"""How many identities one gateway tracks at a time. Only proven identities are counted."""
 _KEYS_REMEMBERED = 200
-"""Of each identity's processes; those that it names are remembered longest."""
+"""How many process keys of each identity are remembered; those named least recently go first."""
 
 
 class Allowances:
-    """What each identity has left."""
+    """Keeps account of what each identity may still use."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
@@ -122,7 +122,7 @@ class Allowances:
 
     @property
     def polls(self) -> int:
-        """How many polls wait now, of all identities."""
+        """How many polls of all identities are waiting now."""
         return self._polls.total()
 
     def call(self, identity: Identity) -> None:
@@ -131,7 +131,7 @@ class Allowances:
         Raises:
             TooMuch: there were too many in the last seconds.
         """
-        if not self._calls.take(identity.whose):
+        if not self._calls.take(identity.quota_key):
             raise TooMuch(
                 f"{identity.shown} makes more than {self._limits.calls_per_second:g} calls a "
                 "second (the gateway's limits.calls_per_second); slow down"
@@ -143,24 +143,24 @@ class Allowances:
         Raises:
             TooMuch: there were too many in the last seconds.
         """
-        if not self._bytes.take(identity.whose, size):
+        if not self._bytes.take(identity.quota_key, size):
             raise TooMuch(
                 f"{identity.shown} sends more than {self._limits.bytes_per_second:g} bytes a "
                 "second (the gateway's limits.bytes_per_second); slow down"
             )
 
     def key(self, identity: Identity, key: str) -> None:
-        """Count a key that the identity names, unless it has named it lately.
+        """Count a process key that the identity names, unless it has named it recently.
 
         Raises:
             TooMuch: it has named too many others.
         """
-        whose = identity.whose
-        named = self._named.setdefault(whose, OrderedDict())
-        self._named.move_to_end(whose)
+        quota_key = identity.quota_key
+        named = self._named.setdefault(quota_key, OrderedDict())
+        self._named.move_to_end(quota_key)
         if len(self._named) > _IDENTITIES:
             self._named.popitem(last=False)
-        if key not in named and not self._keys.take(whose):
+        if key not in named and not self._keys.take(quota_key):
             raise TooMuch(
                 f"{identity.shown} has started too many processes lately (the gateway's "
                 "limits.keys_at_once); wait"
@@ -172,12 +172,12 @@ class Allowances:
 
     @contextmanager
     def poll(self, identity: Identity) -> Iterator[None]:
-        """Count a poll for as long as it waits.
+        """Count a poll while it waits.
 
         Raises:
-            TooMuch: too many wait already.
+            TooMuch: too many polls are waiting already.
         """
-        key = identity.whose
+        key = identity.quota_key
         if self._polls[key] >= self._limits.polls:
             raise TooMuch(
                 f"{identity.shown} has {self._limits.polls} polls waiting (the gateway's "

@@ -1,4 +1,4 @@
-"""Paths in a file of settings."""
+"""Paths in a settings file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +7,7 @@ from pydantic import AfterValidator, ValidationInfo
 
 
 def _beside(value: Path, info: ValidationInfo) -> Path:
-    """A path is relative to the folder of the file that names it, which is the context."""
+    """Resolves a path against the folder of the settings file, which is the validation context."""
     return info.context / value if isinstance(info.context, Path) else value
 
 

@@ -1,4 +1,4 @@
-"""`gateway.toml`: what one gateway is told, and every gateway beside it."""
+"""`gateway.toml`: the settings of a gateway, the same for all gateways of a control plane."""
 
 import ipaddress
 import stat
@@ -32,7 +32,7 @@ from gateway.telemetry.settings import TelemetrySection
 
 
 class SettingsError(Exception):
-    """The settings cannot be used; the message has one line for each problem."""
+    """The settings are unusable; the message has one line for each problem."""
 
 
 def _address(value: str) -> str:
@@ -50,12 +50,12 @@ class _Section(BaseModel):
 
 
 class TemporalSection(_Section):
-    """Where Temporal is, and how the gateway proves itself there."""
+    """Where Temporal is, and how the gateway authenticates there."""
 
     address: Address
     tls: bool = False
     ca: File | None = None
-    """PEM of the authorities to trust, where they are none of the usual ones."""
+    """PEM of the authorities to trust, if not the usual ones."""
     certificate: File | None = None
     key: File | None = None
     api_key: File | None = None
@@ -72,7 +72,7 @@ class TemporalSection(_Section):
 
 
 class LimitsSection(_Section):
-    """For each identity, and for connections before any is proven."""
+    """Limits of each identity, and of connections that have proven none yet."""
 
     calls_per_second: PositiveFloat = Limits.calls_per_second
     calls_at_once: PositiveFloat = Limits.calls_at_once
@@ -91,24 +91,24 @@ class GatewaySettings(_Section):
 
     listen: Address
     certificate: File | None = None
-    """PEM of the gateway's certificate and its chain; only on loopback it may be left out."""
+    """PEM of the gateway's certificate and its chain; it may be left out only on loopback."""
     key: File | None = None
     secrets: Annotated[tuple[File, ...], Field(min_length=1)]
-    """Files of random bytes that nobody else may read, the same for all gateways: `head -c 32
-    /dev/urandom`. The first one seals, all of them open."""
+    """Files of random bytes (`head -c 32 /dev/urandom`) that nobody else may read, the same for all
+    gateways. The first one seals task tokens, and all of them open."""
     credential_keys: Annotated[tuple[File, ...], Field(min_length=1)]
     """Ed25519 keys in PEM, the same for all gateways. The first one signs, all are accepted."""
     orgs: Annotated[tuple[Name, ...], Field(min_length=1)]
-    """The namespaces whose workers may come."""
+    """The orgs (Temporal namespaces) whose workers this gateway serves."""
     temporal: TemporalSection
     payload_keys: tuple[File, ...] = ()
-    """For each org whose payloads are encrypted, the file that `exclave keys gateway` wrote: with
-    it the gateway reads who may pass, and nothing else."""
+    """For each org with encrypted payloads, the file that `exclave keys gateway` wrote. With it the
+    gateway can read which workers may pass, and nothing else."""
     limits: LimitsSection = LimitsSection()
     artifacts: ArtifactsSection | None = None
     telemetry: TelemetrySection | None = None
     drain_seconds: Annotated[float, Field(ge=0)] = 20.0
-    """How long calls may go on once the gateway is told to end."""
+    """How long calls may go on once the gateway is asked to stop."""
 
     @model_validator(mode="after")
     def _safe(self) -> "GatewaySettings":
@@ -120,7 +120,7 @@ class GatewaySettings(_Section):
                 "set certificate and key"
             )
         if self.artifacts and self.artifacts.org not in (None, *self.orgs):
-            raise ValueError(f"artifacts.org: {self.artifacts.org} is none of orgs")
+            raise ValueError(f"artifacts.org: {self.artifacts.org} is not one of orgs")
         return self
 
     @staticmethod
@@ -128,7 +128,7 @@ class GatewaySettings(_Section):
         """Read the file.
 
         Raises:
-            SettingsError: it cannot be read, is not TOML, or does not fit.
+            SettingsError: it cannot be read, is not TOML, or has wrong keys or values.
         """
         try:
             values = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -143,10 +143,10 @@ class GatewaySettings(_Section):
             ) from error
 
     def door(self) -> DoorSettings:
-        """What the gateway is made of, with every file read.
+        """The gateway's settings, with every file read.
 
         Raises:
-            SettingsError: a file cannot be used.
+            SettingsError: a file is unusable.
         """
         temporal = self.temporal
         certificate = None
@@ -205,14 +205,14 @@ def _bytes(path: Path | None) -> bytes | None:
 
 
 def _private(path: Path) -> bytes:
-    """The content of a file that nobody but its owner and group may read."""
+    """The content of a file, which only its owner and group may be able to read."""
     try:
         mode = path.stat().st_mode
     except OSError as error:
         raise SettingsError(f"{path} cannot be read: {error.strerror}") from error
     if mode & (stat.S_IRWXO | stat.S_IWGRP | stat.S_IXGRP):
         raise SettingsError(
-            f"{path} may be read by others (mode {stat.S_IMODE(mode):04o}); make it yours alone: "
+            f"{path} can be accessed by others (mode {stat.S_IMODE(mode):04o}); run: "
             f"chmod 600 {path}"
         )
     return _bytes(path) or b""

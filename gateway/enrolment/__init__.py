@@ -1,1 +1,1 @@
-"""Enrolment and credentials: how a worker gets one, and whether it may still pass."""
+"""How a worker enrols and gets credentials, and whether it may still pass."""

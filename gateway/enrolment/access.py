@@ -1,7 +1,7 @@
-"""Knows at every moment who may pass: what the Access workflow says, kept in memory.
+"""Keeps the state of the Access workflow in memory: which workers may pass at this moment.
 
-A long poll on the workflow's history tells of a change at once, and a query says what it is. So
-several gateways share nothing but Temporal. While Temporal is away, what was known holds.
+A long poll on the workflow's history signals a change at once, and a query reads it. So several
+gateways share nothing but Temporal. While Temporal is away, the last known state stays in force.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _PAGE = 1000
 
 @dataclass(frozen=True)
 class _Known:
-    """All of an org's access, of one version."""
+    """One version of an org's access."""
 
     version: int
     subjects: Mapping[str, SubjectAccess]
@@ -39,7 +39,7 @@ class AccessWatch:
     """Implements `Access` for one org: the namespace that its client is connected to."""
 
     def __init__(self, client: Client) -> None:
-        """Watch with this client, once `run` runs."""
+        """Use this client; watching begins with `run`."""
         self._client = client
         self._org = client.namespace
         self._id = access_workflow_id(self._org)
@@ -53,20 +53,20 @@ class AccessWatch:
 
     @property
     def org(self) -> str:
-        """Whose access this is."""
+        """The org whose access this is."""
         return self._org
 
     @property
     def client(self) -> Client:
-        """Connected to the org's namespace."""
+        """The client, connected to the org's namespace."""
         return self._client
 
     async def ready(self) -> None:
-        """Wait until it has read once; until then nobody gets anything."""
+        """Wait until the access was read once; until then nobody gets any work."""
         await self._read_once.wait()
 
     def standing(self, identity: Identity) -> Standing:
-        """As `Access` says. Before it has read once everybody is paused, since nobody is known."""
+        """As in `Access`. Until the access was read once, everybody is paused."""
         if self._known is None:
             return Standing.PAUSED
         if identity.org != self._org:
@@ -74,33 +74,33 @@ class AccessWatch:
         return _standing(self._known.subjects.get(identity.shown), identity.key)
 
     def key_of(self, subject: str, thumbprint: str) -> EnrolledKey | None:
-        """An enrolled key, revoked or not; None where it is not known (any more)."""
+        """An enrolled key, revoked or not; None if it is not known (any more)."""
         found = self._known.subjects.get(subject) if self._known else None
         keys = found.keys if found else []
         return next((one for one in keys if one.thumbprint == thumbprint), None)
 
     def access_of(self, subject: str) -> SubjectAccess | None:
-        """How a worker stands; None where nothing is known of it."""
+        """A worker's access; None if the worker is not known."""
         return self._known.subjects.get(subject) if self._known else None
 
     @property
     def token_keys(self) -> tuple[str, ...]:
-        """The control side's public keys, as base64url; empty where it has told none."""
+        """The control side's public keys, as base64url; empty if it has announced none."""
         return self._known.token_keys if self._known else ()
 
     def changed(self, identity: Identity) -> "asyncio.Future[None]":
-        """As `Access` says."""
+        """As in `Access`."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        whose = (identity.shown, identity.key)
-        self._waiters.setdefault(whose, set()).add(waiter)
-        waiter.add_done_callback(partial(self._forget, whose))
+        worker_key = (identity.shown, identity.key)
+        self._waiters.setdefault(worker_key, set()).add(waiter)
+        waiter.add_done_callback(partial(self._forget, worker_key))
         return waiter
 
-    def _forget(self, whose: tuple[str, str], waiter: "asyncio.Future[None]") -> None:
-        waiting = self._waiters.get(whose, set())
+    def _forget(self, worker_key: tuple[str, str], waiter: "asyncio.Future[None]") -> None:
+        waiting = self._waiters.get(worker_key, set())
         waiting.discard(waiter)
         if not waiting:
-            self._waiters.pop(whose, None)
+            self._waiters.pop(worker_key, None)
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -113,7 +113,7 @@ class AccessWatch:
                 await reading
 
     async def refresh(self) -> None:
-        """Read now: what was done before this call is known after it.
+        """Read now, so that every change made before this call is known afterwards.
 
         Raises:
             RPCError: Temporal does not answer.
@@ -122,7 +122,7 @@ class AccessWatch:
         begun = self._reads_begun
         async with self._reading:
             if self._reads_begun > begun:
-                # One that began after this call has just ended: many callers share it.
+                # A read that began after this call has just ended, so its result can be shared.
                 return
             self._reads_begun += 1
             self._learn(await self._read())
@@ -141,7 +141,7 @@ class AccessWatch:
                 await asyncio.sleep(next(delays))
 
     async def _begin(self) -> None:
-        """Start the org's Access workflow, unless it runs."""
+        """Start the org's Access workflow, unless it is running."""
         await self._client.start_workflow(
             "Access",
             AccessInput(org=self._org),
@@ -152,7 +152,7 @@ class AccessWatch:
         )
 
     async def _news(self) -> AsyncIterator[None]:
-        """Once at the beginning and after every event of the run; ends when the run does."""
+        """Yields once at the beginning and after every event of the run; ends when the run does."""
         described = await self._client.get_workflow_handle(self._id).describe()
         run = self._client.get_workflow_handle(self._id, run_id=described.run_id)
         events = run.fetch_history_events(wait_new_event=True, skip_archival=True)
@@ -175,7 +175,7 @@ class AccessWatch:
                 await asyncio.sleep(next(delays))
 
     async def _read(self) -> _Known:
-        """All pages of one version."""
+        """Reads all pages of one version."""
         subjects: dict[str, SubjectAccess] = {}
         version, after = -1, ""
         while True:
@@ -183,7 +183,7 @@ class AccessWatch:
                 "access", AccessPageRequest(after=after, limit=_PAGE), result_type=AccessPage
             )
             if after and page.version != version:
-                # It changed between two pages: from the first one again.
+                # It changed between two pages, so start over with the first one.
                 subjects, version, after = {}, -1, ""
                 continue
             subjects |= page.subjects
@@ -208,7 +208,7 @@ class AccessWatch:
 
     def _gone(self, error: Exception) -> None:
         if not self._away:
-            known = "what was known of it holds" if self._known else "so nobody may pass yet"
+            known = "so the last known state holds" if self._known else "so nobody may pass yet"
             _log.warning("The access of %s cannot be read, %s: %s", self._org, known, error)
         self._away = True
 
@@ -219,26 +219,26 @@ class AccessWatch:
 
 
 class AccessOfOrgs:
-    """Implements `Access` for all orgs of a gateway; of another org nobody may pass."""
+    """Implements `Access` for all orgs of a gateway; workers of other orgs may not pass."""
 
     def __init__(self, watches: Iterable[AccessWatch]) -> None:
-        """Dispatch to these."""
+        """Ask the watch of each identity's org."""
         self._watches = {watch.org: watch for watch in watches}
 
     def of(self, org: str) -> AccessWatch | None:
-        """The org's own; None if this gateway does not serve it."""
+        """The org's watch; None if this gateway does not serve it."""
         return self._watches.get(org)
 
     def standing(self, identity: Identity) -> Standing:
-        """As `Access` says."""
+        """As in `Access`."""
         watch = self._watches.get(identity.org)
         return watch.standing(identity) if watch else Standing.REVOKED
 
     def changed(self, identity: Identity) -> "asyncio.Future[None]":
-        """As `Access` says."""
+        """As in `Access`."""
         watch = self._watches.get(identity.org)
         if watch is None:
-            # Which orgs a gateway serves changes only when it is started anew.
+            # Never done: the orgs of a gateway change only when it restarts.
             return asyncio.get_running_loop().create_future()
         return watch.changed(identity)
 

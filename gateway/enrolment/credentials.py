@@ -1,7 +1,7 @@
-"""Short-lived credentials: a JWT that the gateways sign, and that each of them checks by itself.
+"""Short-lived credentials: JWTs that any gateway can sign, and each of them checks by itself.
 
-Several gateways share the key files and nothing else. The first key signs, every one is accepted:
-a new key is put behind the old one everywhere, then in front of it, then the old one is removed.
+Gateways share only the key files. The first key signs, and all of them are accepted. To rotate, add
+the new key after the old one on every gateway, then move it to the front, then remove the old one.
 """
 
 import time
@@ -30,14 +30,14 @@ LIFETIME = timedelta(minutes=15)
 
 _ALGORITHM = "EdDSA"
 _LEEWAY_SECONDS = 60
-"""Gateways' clocks differ by this at most; a credential ends that much later at another one."""
+"""How much the clocks of gateways may differ; a credential is accepted that much longer."""
 _LONGEST = 4096
 _REMEMBERED = 20_000
 _CLAIMS = ("exp", "iat", "aud", "org", "kind", "name", "key")
 
 
 class CredentialKeyUnusable(Exception):
-    """A key file cannot be used; the message says why and what to do."""
+    """A key file is unusable; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class CredentialKey:
 
     @property
     def id(self) -> str:
-        """What credentials call it."""
+        """The key's id in credentials."""
         return thumbprint(self.private.public_key().public_bytes_raw())
 
     @staticmethod
@@ -59,7 +59,7 @@ class CredentialKey:
         """The Ed25519 private key in a PEM file.
 
         Raises:
-            CredentialKeyUnusable: it cannot be read, or is none.
+            CredentialKeyUnusable: the file cannot be read, or contains no such key.
         """
         try:
             key = load_pem_private_key(read_private(path).encode(), password=None)
@@ -73,10 +73,10 @@ class CredentialKey:
 
     @staticmethod
     def make(path: Path) -> "CredentialKey":
-        """Write a new key into a file that is not there yet; only its owner can read it.
+        """Write a new key into a new file, which only its owner can read.
 
         Raises:
-            FileExistsError: it is there.
+            FileExistsError: the file exists.
         """
         key = CredentialKey(Ed25519PrivateKey.generate())
         pem = key.private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -86,8 +86,8 @@ class CredentialKey:
 
 def _no_key(path: Path) -> str:
     return (
-        f"{path} is no Ed25519 private key in PEM; make one: openssl genpkey -algorithm ed25519 "
-        f"-out {path}"
+        f"{path} is not an Ed25519 private key in PEM; make one: openssl genpkey -algorithm "
+        f"ed25519 -out {path}"
     )
 
 
@@ -99,14 +99,14 @@ class Issued:
     expires: float
     """Seconds since 1970, by this gateway's clock."""
     seconds: int
-    """How long it is good for."""
+    """How long it is valid."""
 
     def __repr__(self) -> str:
         return f"Issued(expires={self.expires})"
 
 
 class GatewayCredentials:
-    """Makes credentials, and is the `Authenticator` that knows them again."""
+    """Issues credentials, and implements the `Authenticator` that verifies them."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class GatewayCredentials:
         lifetime: timedelta = LIFETIME,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Take the keys, the one that signs first; there has to be one."""
+        """Use these keys, at least one; the first one signs."""
         if not keys:
             raise CredentialKeyUnusable("There is no credential key; name at least one.")
         self._signing = keys[0]
@@ -125,7 +125,7 @@ class GatewayCredentials:
         self._known: OrderedDict[str, Identity] = OrderedDict()
 
     def issue(self, kind: str, org: str, name: str, key: str) -> Issued:
-        """Make a credential for a worker whose key was proven just now."""
+        """Issue a credential to a worker that has just proven its key."""
         now = int(self._clock())
         seconds = int(self._lifetime.total_seconds())
         claims = {
@@ -143,7 +143,7 @@ class GatewayCredentials:
         return Issued(token, now + seconds, seconds)
 
     def authenticate(self, authorization: str | None) -> Identity:
-        """As `Authenticator` says."""
+        """As in `Authenticator`."""
         scheme, _, token = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise Unauthenticated(
@@ -168,7 +168,7 @@ class GatewayCredentials:
                 public,
                 algorithms=[_ALGORITHM],
                 audience=AUDIENCE,
-                # The times are judged below, by the clock that is given and on every call.
+                # Times are checked elsewhere: on every call, also of a remembered credential.
                 options={"require": list(_CLAIMS), "verify_exp": False, "verify_iat": False},
             )
             return Identity(

@@ -1,8 +1,8 @@
-"""What of an enrolment a gateway can tell by itself, before it is an update of the org's Access.
+"""Checks that a gateway can make of an enrolment before it becomes an update of the org's Access.
 
-Each update lies in a history, and takes an activity: a stranger's garbage must not come so far. A
-gateway knows the control side's public keys, by which it tells tokens and earlier answers that were
-made up from genuine ones. Whether the worker may be enrolled by them, the control side alone says.
+Each update adds to a history and costs an activity, so a stranger's garbage must be stopped here. A
+gateway knows the control side's public keys, which tell genuine tokens and earlier answers from
+forged ones. Only the control side decides whether a worker may be enrolled with them.
 """
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -19,7 +19,7 @@ _SUBJECTS = 10_000
 
 
 class NotProven(Exception):
-    """It is refused here; the message says what happened."""
+    """The gateway refuses an enrolment; the message says why."""
 
     def __init__(self, code: str, message: str, what_to_do: str = "") -> None:
         super().__init__(message)
@@ -29,22 +29,22 @@ class NotProven(Exception):
 
 
 class EnrolmentProofs:
-    """Looks at proofs."""
+    """Checks the proofs of enrolments."""
 
     def __init__(self) -> None:
-        # A cloud's document is sealed to the control side, so nothing here can tell a made up one.
+        # A cloud's document is sealed to the control side, so a forged one cannot be detected here.
         self._by_cloud = Buckets(1 / 30, 10, _SUBJECTS)
 
     def check(self, body: EnrolBody, watch: AccessWatch, now: float) -> None:
-        """Refuse what the control side would refuse.
+        """Refuse an enrolment that the control side would certainly refuse.
 
         Args:
             body: What the worker sent.
-            watch: Its org's.
+            watch: The access of the worker's org.
             now: Seconds since 1970, by this gateway's clock.
 
         Raises:
-            NotProven: it is refused.
+            NotProven: the enrolment is refused.
         """
         proofs = (body.token, body.cloud, body.earlier)
         if sum(proof is not None for proof in proofs) != 1:

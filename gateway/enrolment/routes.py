@@ -1,8 +1,7 @@
-"""Where a worker enrols and gets its credentials: three routes that need none.
+"""The three routes that need no credential: a worker enrols here and gets its credentials.
 
-What a worker proves at its enrolment is judged on the control side alone; here it passes through,
-unless it was plainly made up (`enrolment_proofs`). What it proves for a credential is a signature
-by the key that was enrolled.
+Only the control side decides on an enrolment; the gateway passes it on unless it is plainly forged
+(`enrolment.proofs`). For a credential, a worker proves itself by a signature of its enrolled key.
 """
 
 import asyncio
@@ -59,13 +58,14 @@ B = TypeVar("B", bound=BaseModel)
 
 _LARGEST_BODY = 64 * 1024
 _ENROLLING = 4
-"""At a time: a workflow takes ten updates at once, and there may be other gateways."""
+"""How many enrol at a time: a workflow accepts ten updates at once, and there may be other
+gateways."""
 _ANSWER = timedelta(seconds=20)
 _REMEMBERED_ASSERTIONS = 100_000
 _LOOKS_PER_SECOND = 1.0
 _LOOKS_AT_ONCE = 20.0
-"""How often Temporal is asked for an org's access because of what somebody unknown sent; whatever
-changes is told without."""
+"""How often a stranger's request may make the gateway read an org's access from Temporal. Changes
+arrive without that."""
 _ORGS = 1000
 
 
@@ -97,7 +97,7 @@ class Enrolment:
         self._enrolling = asyncio.Semaphore(_ENROLLING)
 
     def routes(self) -> list[Route]:
-        """To be mounted at the root of a listener with TLS."""
+        """The routes, for the root of a listener with TLS."""
         return [
             Route(ENROL_PATH, self._answering(self._enrol), methods=["POST"]),
             Route(CREDENTIAL_PATH, self._answering(self._credential), methods=["POST"]),
@@ -182,7 +182,7 @@ class Enrolment:
             try:
                 self._proofs.check(body, watch, self.clock())
             except NotProven:
-                # A key, a pin or a restoration may be news of this moment.
+                # A key, a pin or a restoration may have been added a moment ago.
                 if not await self._looked_again(watch):
                     raise
                 self._proofs.check(body, watch, self.clock())
@@ -193,7 +193,7 @@ class Enrolment:
             raise _Refused(status, error.code, error.message, words) from error
 
     async def _looked_again(self, watch: AccessWatch) -> bool:
-        """Read who may pass once more, unless that was done too often."""
+        """Read the org's access again, unless that was done too often; whether it was read."""
         if not self._looks.take(watch.org):
             return False
         await watch.refresh()
@@ -271,7 +271,7 @@ class Enrolment:
                 Ed25519PublicKey.from_public_bytes(decoded(key)),
                 algorithms=[ASSERTION_ALGORITHM],
                 audience=ASSERTION_AUDIENCE,
-                # The times are judged below: a clock that is wrong is named as such.
+                # Times are checked below, so that a wrong clock is reported as such.
                 options={
                     "require": ["exp", "iat", "aud", "sub", "org", "jti", "seal_to"],
                     "verify_exp": False,
@@ -297,7 +297,7 @@ class Enrolment:
             )
 
     def _once(self, claims: dict[str, Any]) -> None:
-        """Refuse an assertion that was used before, for as long as its times would let it pass."""
+        """Refuse an assertion that was used before; it is remembered until it expires anyway."""
         now = self.clock()
         number = f"{claims['org']} {claims['sub']} {claims['jti']}"[:300]
         if number in self._seen:
@@ -317,7 +317,7 @@ class Enrolment:
 
 
 def _named(assertion: str) -> tuple[str, str, str]:
-    """Whose assertion it says it is, which its signature has yet to prove."""
+    """The org, subject and key that an assertion claims; its signature is yet to be verified."""
     try:
         header = jwt.get_unverified_header(assertion)
         claims = jwt.decode(assertion, options={"verify_signature": False, "verify_exp": False})
@@ -339,7 +339,7 @@ async def _body(request: Request, model: type[B]) -> B:
     try:
         return model.model_validate_json(bytes(data))
     except ValidationError as error:
-        # Where it is wrong, and nothing of what was sent.
+        # Name the places that are wrong, but repeat nothing of what was sent.
         places = ", ".join(
             f"{'.'.join(str(part) for part in one['loc']) or 'the body'}: {one['msg']}"
             for one in error.errors(include_input=False, include_url=False)

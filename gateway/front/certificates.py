@@ -1,4 +1,4 @@
-"""The gateway's own certificate, read from files and read again when they change."""
+"""The gateway's own certificate, read from files and again whenever they change."""
 
 import logging
 import ssl
@@ -14,17 +14,17 @@ class CertificateUnusable(Exception):
 
 
 class Certificate:
-    """What both inner servers prove the gateway with."""
+    """The gateway's certificate, which both inner servers present."""
 
     def __init__(self, chain: Path, key: Path) -> None:
         """Read the files.
 
         Args:
-            chain: PEM of the certificate, and of those that it was signed by.
+            chain: PEM of the certificate, followed by those of its signers.
             key: PEM of its key, without a password.
 
         Raises:
-            CertificateUnusable: they cannot be used.
+            CertificateUnusable: see its name.
         """
         self._chain = chain
         self._key = key
@@ -36,16 +36,16 @@ class Certificate:
         self.refresh()
 
     def refresh(self) -> bool:
-        """Read the files again; connections from now on get what has changed.
+        """Read the files again; new connections get what has changed. Returns whether it changed.
 
         Raises:
-            CertificateUnusable: they cannot be used; what was read before stays in use.
+            CertificateUnusable: see its name; the certificate read before stays in use.
         """
         try:
             read = self._key.read_bytes(), self._chain.read_bytes()
             if read == self._read:
                 return False
-            # It checks that the two belong together, which gRPC would find out at the handshake.
+            # Checks that the two belong together, which gRPC would notice only at a handshake.
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self._chain, self._key)
             self._context.load_cert_chain(self._chain, self._key)
         except (OSError, ssl.SSLError) as error:
@@ -58,19 +58,19 @@ class Certificate:
         return True
 
     def for_http(self) -> ssl.SSLContext:
-        """For the HTTP server; it changes with the files."""
+        """The TLS context of the HTTP server; it follows the files."""
         return self._context
 
     def for_grpc(self) -> grpc.ServerCredentials:
-        """For the gRPC server; each handshake asks for what is newer."""
+        """The credentials of the gRPC server; at each handshake it asks for a newer certificate."""
         self._newer = None
         current = grpc.ssl_server_certificate_configuration([self._read])
         return grpc.dynamic_ssl_server_credentials(current, self._take_newer)
 
     def _take_newer(self) -> grpc.ServerCertificateConfiguration:
-        """What gRPC does not have yet, once; None, which its types do not know, otherwise.
+        """A certificate that gRPC does not have yet, else None, which its types do not allow for.
 
-        gRPC takes over what it is given: the same twice crashes the process.
+        gRPC takes ownership of the object: returning the same one twice crashes the process.
         """
         newer, self._newer = self._newer, None
         return newer  # type: ignore[return-value]

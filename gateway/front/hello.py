@@ -1,13 +1,13 @@
-"""Reads from the first bytes of a connection which of HTTP/2 and HTTP/1.1 its client speaks.
+"""Reads from the first bytes of a connection whether its client speaks HTTP/2 or HTTP/1.1.
 
-A TLS client says so in its ClientHello, in clear (ALPN, RFC 7301). What is read here only chooses
-who takes the connection over; the handshake itself is theirs, and checks every byte again.
+A TLS client says so in its ClientHello, unencrypted (ALPN, RFC 7301). What is read here only
+selects the inner server; that server performs the handshake, and checks every byte again.
 """
 
 from enum import Enum
 
 HELLO_BYTES = 16 * 1024
-"""A ClientHello has some 300 bytes, or 2,000 with post-quantum keys."""
+"""The largest ClientHello accepted; usual are 300 bytes, or 2,000 with post-quantum keys."""
 
 _HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _HANDSHAKE_RECORD = b"\x16"
@@ -16,34 +16,35 @@ _CLIENT_HELLO = 1
 _ALPN = 16
 _RECORD_BYTES = 16 * 1024 + 256
 _RECORDS = 32
-"""In how many records a ClientHello may come; one or two are usual."""
+"""How many records a ClientHello may be split into; one or two are usual."""
 
 
 class Speaks(Enum):
-    """What takes a connection over."""
+    """The protocol of a connection, which selects the inner server."""
 
     GRPC = "gRPC"
     HTTP = "HTTP/1.1"
 
 
 class NoHello(Exception):
-    """The connection does not begin as it should."""
+    """The connection does not begin with a valid ClientHello."""
 
 
 def speaks_in_clear(data: bytes) -> Speaks | None:
-    """What a client without TLS speaks; None if more bytes are needed."""
+    """The protocol of a client without TLS; None if more bytes are needed."""
     if data.startswith(_HTTP2_PREFACE):
         return Speaks.GRPC
     return None if _HTTP2_PREFACE.startswith(data) else Speaks.HTTP
 
 
 def speaks_in_tls(data: bytes) -> Speaks | None:
-    """What a client offers in its ClientHello; None if more bytes are needed.
+    """The protocol for what a client offers in its ClientHello; None if more bytes are needed.
 
-    Who offers HTTP/1.1 gets that, as browsers and curl do beside HTTP/2; gRPC offers HTTP/2 alone.
+    A client that offers HTTP/1.1 gets it: browsers and curl offer it beside HTTP/2, but gRPC
+    clients offer only HTTP/2.
 
     Raises:
-        NoHello: it is none.
+        NoHello: the data is not a ClientHello.
     """
     hello = _hello(data)
     if hello is None:
@@ -58,12 +59,12 @@ def speaks_in_tls(data: bytes) -> Speaks | None:
 
 
 def _hello(data: bytes) -> bytes | None:
-    """The body of the ClientHello, put together from its records."""
+    """The body of the ClientHello, joined from its records; None if more bytes are needed."""
     if len(data) > HELLO_BYTES:
         raise NoHello("a ClientHello that is too long")
     message = bytearray()
     at = 0
-    # This runs for each piece that arrives, so it must stay cheap for pieces of a byte.
+    # Runs again for each piece that arrives, so it must stay cheap for pieces of one byte.
     for _ in range(_RECORDS):
         if data[at : at + 1] not in (b"", _HANDSHAKE_RECORD):
             raise NoHello("no TLS handshake")
@@ -84,7 +85,7 @@ def _hello(data: bytes) -> bytes | None:
 
 
 def _whole(message: bytearray) -> bytes | None:
-    """The body of a handshake message, if all of it is there."""
+    """The body of a handshake message; None if it is not complete yet."""
     if len(message) < 4:
         return None
     if message[0] != _CLIENT_HELLO:
@@ -96,7 +97,7 @@ def _whole(message: bytearray) -> bytes | None:
 
 
 class _Reader:
-    """Takes fields off the front of a message; IndexError where it is too short."""
+    """Reads the fields of a message in turn; raises IndexError if it is too short."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -117,12 +118,12 @@ class _Reader:
         return int.from_bytes(self.take(size), "big")
 
     def vector(self, size: int) -> bytes:
-        """A field with its length before it."""
+        """A field that is preceded by its length in `size` bytes."""
         return self.take(self.number(size))
 
 
 def _offered(hello: _Reader) -> list[bytes]:
-    """The protocols of the ALPN extension."""
+    """The protocols in the ALPN extension."""
     hello.take(2 + 32)  # version, random
     hello.vector(1)  # session id
     hello.vector(2)  # cipher suites

@@ -1,30 +1,30 @@
-"""Binds an address, so that a port that is taken is known before anything serves."""
+"""Binds an address before anything serves, so that a port already in use is noticed at once."""
 
 import os
 import socket
 
 
 class CannotListen(Exception):
-    """An address cannot be listened on; the message says why, and what to do."""
+    """It is impossible to listen on an address; the message says why, and what to do."""
 
 
 def listen(address: str, who: str) -> socket.socket:
     """Bind `HOST:PORT`.
 
     Args:
-        address: Where; port 0 for any that is free.
-        who: For the message, for example `the gateway`.
+        address: The address; port 0 chooses a free port.
+        who: Who wants to listen, for the message; for example `the gateway`.
 
     Raises:
-        CannotListen: the address is malformed, or the port cannot be had.
+        CannotListen: the address is malformed, or the port cannot be bound.
     """
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdecimal():
-        raise CannotListen(f"{address!r} is no address; write HOST:PORT")
+        raise CannotListen(f"{address!r} is not an address; write HOST:PORT")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio sets TCP_NODELAY; without it each body waits 40 ms for the
-    # acknowledgement of its headers.
+    # asyncio sets TCP_NODELAY only if the protocol is named; without it each body would wait 40 ms
+    # for the acknowledgement of its headers.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

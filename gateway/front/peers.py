@@ -1,9 +1,9 @@
-"""Where connections come from: the front accepts them, what serves them sees only the front.
+"""Knows where connections come from, since the inner servers see only the front.
 
-The front notes for each connection that it makes inward, by its port on loopback, for whom it made
-it. The note is there before the first byte is passed on, and goes with the connection. What serves
-the connection notes that an identity was proven on it, or that it answered somebody who proved
-none: the front gives those a little room only.
+For each connection that the front opens to an inner server, it records the real peer under the
+connection's port on loopback, from before the first byte is passed on until the connection ends.
+The inner server records here that an identity was proven on the connection, or that it answered a
+caller who proved none; the front grants such callers only few answers.
 """
 
 import ipaddress
@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 
 class Peer(NamedTuple):
-    """The other end of a connection from outside."""
+    """The outer end of a connection from outside."""
 
     host: str
     port: int
@@ -21,7 +21,10 @@ class Peer(NamedTuple):
 
 
 def whose(host: str) -> str:
-    """Whom an address is counted for: of IPv6 its /64, of which one customer has every address."""
+    """The key under which an address is limited.
+
+    IPv6 callers are grouped by /64, since one customer usually owns the whole prefix.
+    """
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -34,17 +37,17 @@ def whose(host: str) -> str:
 
 
 class Watching(Protocol):
-    """What the front makes of it."""
+    """How the front learns what happens on a connection."""
 
     def proven(self) -> None:
-        """Somebody who may pass calls on the connection; told with each of their calls."""
+        """A caller with a proven identity uses the connection; called for each of their calls."""
 
     def answered(self) -> bool:
-        """Somebody was answered who proved nothing; whether that was the last answer."""
+        """A caller who proved nothing was answered; returns whether that was the last answer."""
 
 
 class Peers:
-    """The connections that are open, by the port of their inner part."""
+    """The open connections, by the port of their inner part."""
 
     def __init__(self) -> None:
         self._peers: dict[int, Peer] = {}
@@ -52,7 +55,7 @@ class Peers:
         self._proven: set[int] = set()
 
     def add(self, port: int, peer: Peer, watching: Watching | None = None) -> None:
-        """Note whom the connection from this port is for, and who wants to know of it."""
+        """Record the peer of the connection from this port, and who watches it."""
         self._peers[port] = peer
         if watching is not None:
             self._watching[port] = watching
@@ -64,7 +67,7 @@ class Peers:
         self._proven.discard(port)
 
     def prove(self, port: int) -> None:
-        """Note that somebody who may pass calls on the connection from this port."""
+        """Record that a caller with a proven identity uses the connection from this port."""
         if port in self._peers:
             self._proven.add(port)
         watching = self._watching.get(port)
@@ -72,29 +75,31 @@ class Peers:
             watching.proven()
 
     def answered(self, port: int) -> bool:
-        """Note that the connection from this port was answered, and say whether it shall end now:
-        where nobody has proven anything on it, it gets so many answers."""
+        """Record an answer on the connection from this port; returns whether it must end now.
+
+        A connection on which nobody has proven an identity gets only a limited number of answers.
+        """
         watching = self._watching.get(port)
         if watching is None or port in self._proven:
             return False
         return watching.answered()
 
     def is_proven(self, port: int) -> bool:
-        """Whether that was noted."""
+        """Whether an identity was proven on the connection from this port."""
         return port in self._proven
 
     def at(self, port: int) -> Peer | None:
-        """Whom the connection from this port is for."""
+        """The real peer of the connection from this port."""
         return self._peers.get(port)
 
     def behind(self, inner: str) -> str:
-        """Whom a gRPC peer (`ipv4:127.0.0.1:40000`) is for; itself, if it did not come by the
-        front."""
+        """The real peer behind a gRPC peer (`ipv4:127.0.0.1:40000`); `inner` itself if it did not
+        come through the front."""
         peer = self._peers.get(port_of(inner))
         return str(peer) if peer else inner
 
 
 def port_of(inner: str) -> int:
-    """The port of a gRPC peer; 0 where it has none."""
+    """The port of a gRPC peer; 0 if it has none."""
     _, _, port = inner.rpartition(":")
     return int(port) if port.isdecimal() else 0

@@ -1,1 +1,1 @@
-"""The HTTP app behind the front, and who may call its routes."""
+"""The HTTP app behind the front, and the check of who may call its routes."""

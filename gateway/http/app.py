@@ -1,4 +1,4 @@
-"""What the gateway serves over HTTP, put together from lists of routes."""
+"""The gateway's HTTP app, put together from lists of routes."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,32 +12,32 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway.front.peers import Peers
 
 PROVEN = "exclave.proven"
-"""In a request's scope: to be called once it is known who calls."""
+"""Key in a request's scope: a function to call once the caller has proven its identity."""
 
 _REFUSED = 400
 
 
 def prove(request: Request) -> None:
-    """Note on the request's connection that somebody who may pass calls on it."""
+    """Note that a proven caller, who may pass, uses the request's connection."""
     proven = request.scope.get(PROVEN)
     if proven is not None:
         proven()
 
 
-Wrong = Callable[[], str | None]
-"""Why no new connection should come here, or None."""
+Unhealthy = Callable[[], str | None]
+"""Returns why new connections should go elsewhere, or None."""
 
 
-def gateway_app(routes: Sequence[BaseRoute], wrong: Wrong) -> ASGIApp:
-    """The whole HTTP side.
+def gateway_app(routes: Sequence[BaseRoute], unhealthy: Unhealthy) -> ASGIApp:
+    """The whole HTTP app.
 
     Args:
         routes: What the other parts of the gateway serve, below `/v1` and `/v2`.
-        wrong: Asked by `GET /healthz`, for load balancers.
+        unhealthy: Asked by `GET /healthz`, for load balancers.
     """
 
     async def healthz(_: Request) -> Response:
-        reason = wrong()
+        reason = unhealthy()
         if reason is None:
             return PlainTextResponse("ok\n")
         return PlainTextResponse(f"{reason}\n", status_code=503)
@@ -55,10 +55,10 @@ def gateway_app(routes: Sequence[BaseRoute], wrong: Wrong) -> ASGIApp:
 
 
 class FromOutside:
-    """Tells the app behind it from where a request really came, instead of from the front.
+    """Gives the app behind it the real address of a request's sender, instead of the front's.
 
-    Whoever has proven nothing and is refused has to connect anew: what they have sent behind that
-    request is not looked at.
+    When a caller who has proven nothing is refused, the connection is closed, so that whatever they
+    sent after that request is never read.
     """
 
     def __init__(self, app: ASGIApp, peers: Peers) -> None:

@@ -1,4 +1,4 @@
-"""Whether a caller of the gateway's HTTP routes may pass: the same questions as the proxy asks."""
+"""Checks whether a caller of the gateway's HTTP routes may pass, as the proxy does for gRPC."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,11 +13,11 @@ from gateway.limits import Buckets
 _IDENTITIES = 100_000
 _SHORTEST_WAIT_SECONDS = 1
 _RENEWED_SECONDS = 5
-"""In which a worker that finds its gateway again has usually renewed its credential."""
+"""How soon a worker that has reached its gateway again has usually renewed its credential."""
 
 
 class Refused(Exception):
-    """A request that is answered with a status that means no; the message is for the caller."""
+    """A request is answered with an error status; the message is for the caller."""
 
     def __init__(
         self,
@@ -34,11 +34,11 @@ class Refused(Exception):
         self.retry_after = retry_after
         self.identity = identity
         self.allow = tuple(allow)
-        """With 405: the methods that there are."""
+        """With status 405: the methods that are allowed."""
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the answer has besides its body."""
+        """The headers of the answer."""
         found = {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
         if self.status == 401:
             found["WWW-Authenticate"] = 'Bearer realm="exclave"'
@@ -49,7 +49,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Rate:
-    """How many requests of one identity are answered."""
+    """How many requests one identity may make."""
 
     per_second: float
     at_once: float
@@ -57,7 +57,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Callers:
-    """Tells who calls, and refuses who may not."""
+    """Identifies callers, and refuses those who may not pass."""
 
     authenticator: Authenticator
     access: Access
@@ -70,7 +70,7 @@ class Callers:
         object.__setattr__(self, "_buckets", buckets)
 
     def admit(self, request: Request) -> Identity:
-        """Who calls; called before the body is read.
+        """Identify the caller, before the body is read.
 
         Raises:
             Refused: no identity is proven, it is revoked, its credential has expired, or it calls
@@ -80,14 +80,14 @@ class Callers:
             identity = self.authenticator.authenticate(request.headers.get("Authorization"))
         except Expired as error:
             self._refuse_revoked(error.identity)
-            # It is renewed meanwhile. On 401 a worker would fail its run.
+            # The worker renews it meanwhile. On 401 it would fail its run.
             raise Refused(
                 503, str(error), retry_after=_RENEWED_SECONDS, identity=error.identity
             ) from error
         except Unauthenticated as error:
             raise Refused(401, str(error)) from error
         self._refuse_revoked(identity)
-        if not self._buckets.take(identity.whose):
+        if not self._buckets.take(identity.quota_key):
             raise Refused(
                 429,
                 f"{identity.shown} sends more than {self.rate.per_second:g} requests a second; "
@@ -103,10 +103,10 @@ class Callers:
             raise Refused(403, f"{identity.shown} is revoked", identity=identity)
 
     def denied(self, request: Request, refused: Refused, counted_as: str) -> None:
-        """Tell of a request that was refused, as the proxy tells of calls."""
+        """Audit a refused request, as the proxy audits calls."""
         self.audit.denied(
             identity=refused.identity,
-            # Not of the URL, which the caller's Host header is part of.
+            # Not from the URL, which contains the caller's Host header.
             method=f"{request.method} {request.scope['path']}",
             counted_as=counted_as,
             status=str(refused.status),

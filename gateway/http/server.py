@@ -1,4 +1,4 @@
-"""uvicorn as one part of a process: it says when it is up, and takes no signal."""
+"""uvicorn as one part of a process: it reports when it is up, and handles no signals."""
 
 import asyncio
 import socket
@@ -9,9 +9,9 @@ import uvicorn
 
 
 class AsgiServer(uvicorn.Server):
-    """A server that says when it is up, and leaves the process's signals alone.
+    """A server that sets `up` when it listens, and installs no signal handlers.
 
-    uvicorn's own handlers are for one server per process.
+    uvicorn's own handlers assume that it is the only server in the process.
     """
 
     def __init__(self, config: uvicorn.Config) -> None:
@@ -19,7 +19,7 @@ class AsgiServer(uvicorn.Server):
         self.up = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and say so by `up`."""
+        """Listen, and set `up`."""
         await super().startup(sockets)
         self.up.set()
 

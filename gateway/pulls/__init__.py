@@ -1,1 +1,1 @@
-"""What an install's worker may pull: exactly the releases that its install was told to run."""
+"""Pulls and pushes of releases; a worker may pull only what its install was told to run."""

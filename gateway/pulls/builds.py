@@ -1,7 +1,7 @@
-"""The part of the OCI distribution API that a build worker has: sources to read, apps to push to.
+"""The part of the OCI distribution API that a build worker may use.
 
-It reads and pushes by digest alone: no tag is set, no list is had, nothing is deleted but an upload
-of its own that is not finished.
+It reads sources and apps, and pushes to apps, always by digest. It can set no tags, list nothing,
+and delete nothing but its own unfinished uploads.
 """
 
 import re
@@ -31,13 +31,13 @@ _ALLOWED = (
 
 @dataclass(frozen=True)
 class Builds:
-    """What build workers may ask for."""
+    """Decides what build workers may request."""
 
     org: str | None
-    """Whose releases lie here; None where several orgs' do, and nobody may push."""
+    """The org whose releases lie here; None if the gateway serves several, so nobody may push."""
 
     def check(self, identity: Identity, request: Request) -> None:
-        """Whether a build worker may have this.
+        """Check that a build worker may make this request.
 
         Raises:
             Refused: it may not.

@@ -1,4 +1,4 @@
-"""What belongs to a release: every manifest and blob that can be reached from its index."""
+"""The contents of a release: every manifest and blob that can be reached from its index."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from artifacts.manifests import InvalidManifest, parse_manifest
 from artifacts.names import digest_of
 
 _MANIFESTS_AT_MOST = 10_000
-"""Of one release: what names more is not one that a build has made."""
+"""The most that one release may have; no build makes more."""
 _RELEASES_KEPT = 2_000
 
 
@@ -18,30 +18,30 @@ class ManifestMissing(LookupError):
 
 
 class BackendAway(Exception):
-    """Where the releases lie does not answer, or answers with what cannot be used; try later."""
+    """The registry with the releases does not answer, or gives an unusable answer; try later."""
 
 
 class Manifests(Protocol):
-    """Where manifests are read from."""
+    """A source of manifests."""
 
     async def manifest(self, repository: str, digest: str) -> bytes:
         """The bytes of a manifest, of at most 4 MiB.
 
         Raises:
-            ManifestMissing: there is none of that digest.
+            ManifestMissing: there is none with that digest.
             BackendAway: see its name.
         """
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What belongs to one release."""
+    """The contents of one release."""
 
     repository: str
     manifests: frozenset[str]
     blobs: frozenset[str]
     whole: bool
-    """Nothing was missing: as long as something is, it is looked at again."""
+    """Whether nothing was missing; otherwise it is read again the next time."""
 
     def has(self, kind: str, digest: str) -> bool:
         """Whether the manifest or blob belongs to the release."""
@@ -49,17 +49,17 @@ class Contents:
 
 
 class ReleaseContents:
-    """Reads releases from a registry, each once: under a digest nothing ever changes."""
+    """Reads the contents of releases, each once, since what a digest names never changes."""
 
     def __init__(self, manifests: Manifests) -> None:
         self._manifests = manifests
         self._known: OrderedDict[tuple[str, str], Contents] = OrderedDict()
 
     async def of(self, repository: str, release: str) -> Contents:
-        """What belongs to the release.
+        """The contents of a release.
 
         Raises:
-            BackendAway: it cannot be read now.
+            BackendAway: they cannot be read now.
         """
         key = (repository, release)
         found = self._known.get(key)

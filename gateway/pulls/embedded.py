@@ -1,4 +1,4 @@
-"""Releases from the embedded layout: a folder that this machine has."""
+"""Releases from the embedded registry: a layout folder on this machine."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ class EmbeddedRegistry:
         self.pushing: ASGIApp = registry_app(layout, writable=True)
 
     async def manifest(self, repository: str, digest: str) -> bytes:
-        """As `Manifests` says."""
+        """As in `Manifests`."""
         try:
             found = await asyncio.to_thread(self._layout.repository(repository).manifest, digest)
         except (ManifestUnknown, BlobUnknown) as error:

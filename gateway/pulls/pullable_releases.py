@@ -1,8 +1,9 @@
-"""What an install was told to run, as its workflow says, and what an identity may therefore pull.
+"""Which releases an identity may pull: those that its Install workflow was told to run.
 
-What was allowed once stays so: a release does not change, and a worker that is in the middle of it
-must not lose it. What was not allowed is asked again, since the install may have been told of it a
-moment ago: at most once a second for each identity, and all who wait share the question.
+A release that was allowed once stays allowed: its content never changes, and a worker that is
+deploying it must not lose it. For one that is not allowed, the workflow is asked again, since it
+may have been told to run it a moment ago. It is asked at most once a second per identity, and
+concurrent requests share the answer.
 """
 
 import asyncio
@@ -22,18 +23,18 @@ from gateway.pulls.contents import BackendAway, ReleaseContents
 _ANSWER = timedelta(seconds=10)
 _IDENTITIES = 20_000
 _RELEASES = 200
-"""What is remembered of one identity; its workflow tells of fewer."""
+"""How many are remembered for one identity; its workflow reports fewer."""
 ASK_AGAIN_SECONDS = 1.0
 
 
 class Installs(Protocol):
-    """Knows what installs were told."""
+    """Knows which releases installs were told to run."""
 
     async def releases(self, identity: Identity) -> InstallReleases | None:
-        """What the identity's install was told to run; None where there is no such install.
+        """The releases that the identity's install was told to run; None if it does not exist.
 
         Raises:
-            BackendAway: nobody knows at this moment.
+            BackendAway: it cannot be found out at this moment.
         """
 
 
@@ -41,11 +42,11 @@ class InstallWorkflows:
     """Asks the Install workflows."""
 
     def __init__(self, client_of: Callable[[str], Client]) -> None:
-        """Ask with clients for each org, by its name."""
+        """Use these clients; `client_of` takes an org's name."""
         self._client_of = client_of
 
     async def releases(self, identity: Identity) -> InstallReleases | None:
-        """As `Installs` says."""
+        """As in `Installs`."""
         handle = self._client_of(identity.org).get_workflow_handle(
             install_workflow_id(identity.name)
         )
@@ -64,18 +65,18 @@ class InstallWorkflows:
 
 
 class _Known:
-    """Of one identity."""
+    """What is known about one identity."""
 
     def __init__(self) -> None:
         self.releases: OrderedDict[tuple[str, str], None] = OrderedDict()
         """By repository and digest; newest last."""
         self.asked = float("-inf")
         self.next: asyncio.Task[None] | None = None
-        """Asks soon, and has not begun to."""
+        """Will ask soon, but has not begun to."""
 
 
-class Allowed:
-    """What each identity may pull."""
+class PullableReleases:
+    """Knows what each identity may pull."""
 
     def __init__(
         self,
@@ -94,7 +95,7 @@ class Allowed:
         """Whether the manifest or blob belongs to a release that the identity was told to run.
 
         Raises:
-            BackendAway: it cannot be told at this moment.
+            BackendAway: it cannot be found out at this moment.
         """
         known = self._of(identity)
         if await self._has(known, repository, kind, digest):
@@ -103,18 +104,18 @@ class Allowed:
             known.next = asyncio.create_task(self._ask(identity, known))
             self._asking.add(known.next)
             known.next.add_done_callback(self._asked)
-        # Others wait for the same: the end of one request must not end it.
+        # Other requests wait for the same task, so the end of this one must not cancel it.
         await asyncio.shield(known.next)
         return await self._has(known, repository, kind, digest)
 
     def _asked(self, task: "asyncio.Task[None]") -> None:
         self._asking.discard(task)
         if not task.cancelled():
-            # Looked at even if everybody who waited for it has gone meanwhile.
+            # Retrieved even if nobody waits any more, or asyncio would log it.
             task.exception()
 
     def _of(self, identity: Identity) -> _Known:
-        # By its key too: an install of the same name may be made anew, for another customer.
+        # Also by its key: the install may be deleted and its name reused for another customer.
         key = (identity.org, identity.shown, identity.key)
         known = self._known.setdefault(key, _Known())
         self._known.move_to_end(key)
@@ -126,22 +127,22 @@ class Allowed:
         loop = asyncio.get_running_loop()
         await asyncio.sleep(known.asked + self._ask_again - loop.time())
         known.asked = loop.time()
-        # Who comes from now on may know of something that this answer does not hold yet.
+        # Later requests may be for a release that this answer lacks yet, so they ask again.
         known.next = None
-        told = await self._installs.releases(identity)
-        if told is None:
+        found = await self._installs.releases(identity)
+        if found is None:
             return
-        for release in reversed(told.releases):
-            known.releases[told.repository, release] = None
-            known.releases.move_to_end((told.repository, release))
+        for release in reversed(found.releases):
+            known.releases[found.repository, release] = None
+            known.releases.move_to_end((found.repository, release))
         while len(known.releases) > _RELEASES:
             known.releases.popitem(last=False)
 
     async def _has(self, known: _Known, repository: str, kind: str, digest: str) -> bool:
-        """Looks at the newest first: what is pulled now is mostly of that.
+        """Whether a known release has it; the newest first, since most pulls are from that one.
 
         Raises:
-            BackendAway: none of those that can be read has it.
+            BackendAway: some releases cannot be read, and none of the others has it.
         """
         if kind == "manifests" and (repository, digest) in known.releases:
             return True

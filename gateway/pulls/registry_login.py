@@ -1,7 +1,7 @@
-"""How the gateway proves itself to a registry: Basic, or the token that the registry asks for.
+"""How the gateway logs in to a registry: with Basic, or with a Bearer token.
 
-Where a registry answers 401 with a `Bearer` challenge, a token is had at the realm that it names,
-and kept until the registry refuses it.
+If a registry answers 401 with a `Bearer` challenge, a token is fetched from the realm in it, and
+kept until the registry refuses it.
 """
 
 from collections import OrderedDict
@@ -16,18 +16,18 @@ _TOKENS_KEPT = 1_000
 
 
 class LoginFailed(Exception):
-    """The registry's challenge cannot be answered."""
+    """The login that the registry asks for fails."""
 
 
 @dataclass(frozen=True)
 class RegistryCredentials:
-    """A name, and the file of its password, which is read for each login: it may be rotated."""
+    """A user name and a password file, which is read for each login, since it may be rotated."""
 
     user: str
     password: Path
 
     def basic(self) -> httpx.BasicAuth:
-        """For one request; raises LoginFailed."""
+        """Basic authentication for one request; raises LoginFailed."""
         try:
             word = self.password.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
@@ -38,7 +38,7 @@ class RegistryCredentials:
 
 
 class RegistryLogin(httpx.Auth):
-    """For requests to one registry, anonymous ones too."""
+    """Authenticates requests to one registry, also anonymous ones."""
 
     def __init__(self, credentials: RegistryCredentials | None) -> None:
         self._credentials = credentials
@@ -48,7 +48,7 @@ class RegistryLogin(httpx.Auth):
     async def async_auth_flow(
         self, request: httpx.Request
     ) -> AsyncGenerator[httpx.Request, httpx.Response]:
-        """Send the request with what is known to work; where it does not, log in."""
+        """Send the request with what worked before; if that is refused, log in."""
         path = _kept_for(request.url.path)
         if path in self._tokens:
             request.headers["Authorization"] = f"Bearer {self._tokens[path]}"
@@ -93,7 +93,7 @@ class RegistryLogin(httpx.Auth):
 
 
 def _kept_for(path: str) -> str:
-    """Each upload has a path of its own, and one token is good for all of a repository's."""
+    """The path that a token is kept for: one is valid for all uploads of a repository."""
     before, uploads, _ = path.partition("/blobs/uploads/")
     return before + uploads
 

@@ -1,7 +1,7 @@
-"""The part of the OCI distribution API that workers have.
+"""The part of the OCI distribution API that workers may use.
 
-An install's worker pulls by digest, and what it was not told to run is answered like what does not
-exist. What a build worker has is in `builds`.
+An install's worker pulls by digest; whatever it was not told to run gets the same answer as what
+does not exist. What a build worker may do is in `builds`.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from gateway.identity import Identity, Standing
 from gateway.limits import TooMuch
 from gateway.pulls.builds import Builds
 from gateway.pulls.contents import BackendAway, Manifests
-from gateway.pulls.pullable_releases import Allowed
+from gateway.pulls.pullable_releases import PullableReleases
 from gateway.rpc.lanes import Lanes
 
 COUNTED_AS = "pull"
@@ -31,11 +31,11 @@ _CODES = {401: "UNAUTHORIZED", 403: "DENIED", 405: "UNSUPPORTED", 429: "TOOMANYR
 
 
 class Backend(Manifests, Protocol):
-    """Where the releases lie."""
+    """The registry that holds the releases."""
 
     @property
     def app(self) -> ASGIApp:
-        """Answers GET and HEAD of a manifest or blob by its digest, at the path of the API."""
+        """Answers GET and HEAD of a manifest or blob by its digest, at the API's path."""
 
     @property
     def pushing(self) -> ASGIApp:
@@ -47,33 +47,33 @@ class Backend(Manifests, Protocol):
 
 @dataclass(frozen=True)
 class PullLimits:
-    """For each identity."""
+    """The limits of each identity."""
 
     at_once: int = 8
-    """Pulls and pushes that move bytes at the same time."""
+    """Pulls and pushes that may run at the same time."""
     waiting: int = 200
-    """Pulls that wait for those; a worker may have as many activities."""
+    """Further ones that may wait; a worker may have that many activities."""
 
 
 class Pulls:
-    """An ASGI app: it asks who calls and what they may have, and lets the backend answer."""
+    """An ASGI app that identifies callers, checks their rights, and lets the backend answer."""
 
     def __init__(
         self,
         callers: Callers,
-        allowed: Allowed,
+        pullable: PullableReleases,
         builds: Builds,
         backend: Backend,
         limits: PullLimits,
     ) -> None:
         self._callers = callers
-        self._allowed = allowed
+        self._pullable = pullable
         self._builds = builds
         self._backend = backend
         self._lanes = Lanes("pulls", limits.at_once, limits.waiting)
 
     def routes(self) -> list[BaseRoute]:
-        """To be served at the root."""
+        """The routes, to be served at the root."""
         return [Route("/v2/{rest:path}", self)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -100,8 +100,8 @@ class Pulls:
         await _answer(refused)(scope, receive, send)
 
     async def _unless_revoked(self, identity: Identity, answering: Awaitable[None]) -> None:
-        """Answer; a revocation cuts it off, and the connection ends with it."""
-        # Of a push what has arrived stays in its upload, which is given up after a day.
+        """Let the backend answer; a revocation cuts the answer off, and ends the connection."""
+        # What has arrived of a push stays in its upload, which is removed after a day.
         pull = asyncio.ensure_future(answering)
         watch = asyncio.create_task(self._revoked(identity))
         try:
@@ -119,7 +119,7 @@ class Pulls:
             await access.changed(identity)
 
     async def _checked(self, identity: Identity, request: Request) -> ASGIApp:
-        """What answers the request."""
+        """The app that answers the request, if the identity may make it."""
         if identity.kind == "build":
             self._builds.check(identity, request)
             return self._backend.pushing
@@ -132,7 +132,7 @@ class Pulls:
             )
         wanted = _WANTED.fullmatch(request.scope["path"])
         try:
-            if wanted is not None and await self._allowed.may_pull(identity, *wanted.groups()):
+            if wanted is not None and await self._pullable.may_pull(identity, *wanted.groups()):
                 return self._backend.app
         except BackendAway as error:
             raise Refused(503, str(error), retry_after=_RETRY_SECONDS, identity=identity) from error
@@ -140,7 +140,7 @@ class Pulls:
 
 
 def _simple(scope: Scope) -> Scope:
-    """The request with no more than one range: RFC 9110 lets a server ignore what is costly."""
+    """The request without multiple ranges, which RFC 9110 lets a server ignore."""
     headers = [
         (key, value) for key, value in scope["headers"] if key != b"range" or b"," not in value
     ]

@@ -1,4 +1,4 @@
-"""`[artifacts]` in `gateway.toml`: where the releases lie that workers pull."""
+"""`[artifacts]` in `gateway.toml`: the registry of the releases that workers pull."""
 
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from gateway.identity import Access, Authenticator
 from gateway.pulls.builds import Builds
 from gateway.pulls.contents import ReleaseContents
 from gateway.pulls.embedded import EmbeddedRegistry
-from gateway.pulls.pullable_releases import Allowed, InstallWorkflows
+from gateway.pulls.pullable_releases import InstallWorkflows, PullableReleases
 from gateway.pulls.registry_login import RegistryCredentials
 from gateway.pulls.routes import Backend, PullLimits, Pulls
 from gateway.pulls.upstream import UpstreamRegistry
@@ -36,18 +36,18 @@ class ArtifactsSection(BaseModel):
     """The address of a registry: scheme, host, port, and the path above `/v2/` if it has one."""
     user: str | None = None
     password: File | None = None
-    """A file with the user's password, read anew for each login."""
+    """A file with the user's password, read again for each login."""
     org: Name | None = None
-    """Whose releases lie there: its build workers alone may push. It may be left out where the
-    gateway serves one org."""
+    """The org whose releases lie there; only its build workers may push. It may be left out if the
+    gateway serves only one org."""
     ca: File | None = None
-    """PEM of the authorities to trust, where they are none of the usual ones."""
+    """PEM of the authorities to trust, if not the usual ones."""
     pulls_at_once: PositiveInt = PullLimits.at_once
-    """Of one worker; of a build worker, pushes too."""
+    """Limit of one worker; for a build worker, it includes pushes."""
     requests_per_second: PositiveFloat = 50.0
-    """Of one worker."""
+    """Limit of one worker."""
     requests_at_once: PositiveFloat = 500.0
-    """How many of them may come in one burst."""
+    """How many requests of one worker may come in one burst."""
 
     @model_validator(mode="after")
     def _one_place(self) -> "ArtifactsSection":
@@ -62,7 +62,7 @@ class ArtifactsSection(BaseModel):
         return self
 
     def backend(self, secrets: Sequence[bytes]) -> Backend:
-        """Where the releases lie; raises OSError where `ca` cannot be read."""
+        """The registry that holds the releases; raises OSError if `ca` cannot be read."""
         if self.layout is not None:
             return EmbeddedRegistry(Layout(self.layout))
         credentials = None
@@ -84,19 +84,21 @@ class ArtifactsSection(BaseModel):
         """The routes.
 
         Args:
-            authenticator: Tells whose credential a request has.
-            access: Tells how they stand.
-            audit: Where denials are told.
-            clients: By org, to ask the Install workflows with.
-            secrets: What all gateways share.
+            authenticator: Identifies callers by their credentials.
+            access: Knows the standing of each identity.
+            audit: Counts calls, and logs denials.
+            clients: By org, used to ask the Install workflows.
+            secrets: The secrets that all gateways share.
         """
         rate = Rate(self.requests_per_second, self.requests_at_once)
         callers = Callers(authenticator, access, audit, rate)
         backend = self.backend(secrets)
         builds = Builds(self.org or (next(iter(clients)) if len(clients) == 1 else None))
         try:
-            allowed = Allowed(InstallWorkflows(clients.__getitem__), ReleaseContents(backend))
+            pullable = PullableReleases(
+                InstallWorkflows(clients.__getitem__), ReleaseContents(backend)
+            )
             limits = PullLimits(at_once=self.pulls_at_once)
-            yield Pulls(callers, allowed, builds, backend, limits).routes()
+            yield Pulls(callers, pullable, builds, backend, limits).routes()
         finally:
             await backend.close()

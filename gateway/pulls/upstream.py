@@ -1,7 +1,7 @@
-"""Releases from a registry behind the gateway: bytes pass through, and nothing is kept.
+"""Releases from a registry behind the gateway: bytes pass through, and nothing is stored.
 
-The worker sees the gateway alone: a registry that redirects to where its blobs lie is followed from
-here, and its answers lose every header but those of the content.
+Workers see only the gateway. It follows the registry's redirects itself, and removes all headers
+from its answers except those about the content.
 """
 
 import logging
@@ -49,17 +49,17 @@ class UpstreamRegistry:
         trusted: ssl.SSLContext | None = None,
         timeout: httpx.Timeout = _TIMEOUT,
     ) -> None:
-        """Nothing is connected yet.
+        """Does not connect yet.
 
         Args:
-            address: Scheme, host, port and, where there is one, the path above `/v2/`.
+            address: Scheme, host, port and, if there is one, the path above `/v2/`.
             credentials: The gateway's own; without them it reads anonymously.
-            trusted: The authorities to trust, where they are none of the usual ones.
+            trusted: The authorities to trust, if not the usual ones.
             timeout: Seconds for connecting, and for each wait for the next bytes.
         """
         self.address = address.rstrip("/")
         self._login = RegistryLogin(credentials)
-        # trust_env would also send loopback addresses through a proxy of the environment's.
+        # With trust_env, a proxy in the environment would be used for loopback addresses, too.
         self._client = httpx.AsyncClient(
             timeout=timeout,
             limits=_CONNECTIONS,
@@ -74,10 +74,10 @@ class UpstreamRegistry:
         await self._client.aclose()
 
     async def manifest(self, repository: str, digest: str) -> bytes:
-        """As `Manifests` says."""
+        """As in `Manifests`."""
         url = self.url(repository, "manifests", digest)
         data = bytearray()
-        async with self._asked("GET", url, {"Accept": _ACCEPT}) as answer:
+        async with self._fetch("GET", url, {"Accept": _ACCEPT}) as answer:
             if answer.status_code == httpx.codes.NOT_FOUND:
                 raise ManifestMissing(f"{repository} has no manifest {digest}")
             if answer.status_code != httpx.codes.OK:
@@ -94,10 +94,10 @@ class UpstreamRegistry:
         """Whether the registry has a manifest, by tag or digest.
 
         Raises:
-            BackendAway: it does not say.
+            BackendAway: it gives no usable answer.
         """
         url = self.url(repository, "manifests", reference)
-        async with self._asked("HEAD", url, {"Accept": _ACCEPT}) as answer:
+        async with self._fetch("HEAD", url, {"Accept": _ACCEPT}) as answer:
             if answer.status_code not in (httpx.codes.OK, httpx.codes.NOT_FOUND):
                 raise BackendAway(self.refused(answer))
             return answer.status_code == httpx.codes.OK
@@ -110,15 +110,15 @@ class UpstreamRegistry:
         url = self.url(repository, kind, digest)
         begun = False
         try:
-            async with self._asked(scope["method"], url, _asked_for(scope, digest)) as answer:
+            async with self._fetch(scope["method"], url, _asked_for(scope, digest)) as answer:
                 response = self._response(answer, kind, digest)
                 begun = True
                 await response(scope, receive, send)
         except (BackendAway, httpx.TransportError) as error:
             reason = str(error) or type(error).__name__
             _log.warning("%s broke a pull of %s: %s", self.address, digest, reason)
-            # Once it has begun nothing but the end of the connection says that it is not whole:
-            # the worker goes on from there.
+            # Once the answer has begun, only the end of the connection can show that it is
+            # incomplete; the worker resumes from there.
             if not begun:
                 await registry_error(503, "UNAVAILABLE", reason)(scope, receive, send)
 
@@ -139,28 +139,28 @@ class UpstreamRegistry:
         )
 
     def refused(self, answer: httpx.Response) -> str:
-        """An answer that is of no use, in words."""
+        """Describes an answer that cannot be used."""
         return (
             f"the registry behind the gateway answered {answer.status_code} to "
             f"{answer.request.method} {answer.request.url.path}"
         )
 
     def url(self, repository: str, kind: str, digest: str) -> httpx.URL:
-        """Where the registry has it."""
+        """The URL of a manifest or blob in the registry."""
         return httpx.URL(f"{self.address}/v2/{repository}/{kind}/{digest}")
 
     @asynccontextmanager
-    async def told(
+    async def push(
         self,
         method: str,
         url: httpx.URL,
         headers: dict[str, str],
         content: bytes | AsyncIterator[bytes] | None,
     ) -> AsyncIterator[httpx.Response]:
-        """The answer to what changes something; no redirect is followed.
+        """Send a request that changes something, and yield its answer; redirects are not followed.
 
         Raises:
-            BackendAway: no answer, or the way there is not encrypted.
+            BackendAway: there is no answer, or the connection would not be encrypted.
         """
         if _origin(url) != _origin(httpx.URL(self.address)) and url.scheme != "https":
             raise BackendAway(f"the registry wants pushes at {url.host}, which is not encrypted")
@@ -183,18 +183,18 @@ class UpstreamRegistry:
             await answer.aclose()
 
     @asynccontextmanager
-    async def _asked(
+    async def _fetch(
         self, method: str, url: httpx.URL, headers: dict[str, str]
     ) -> AsyncIterator[httpx.Response]:
-        """The answer before its body is read, once every redirect is followed.
+        """Send a request, follow its redirects, and yield the answer before its body is read.
 
         Raises:
-            BackendAway: no answer, or a redirect that is not followed.
+            BackendAway: there is no answer, or a redirect that is not followed.
         """
         asked = url
         for _ in range(MAX_REDIRECTS):
             request = self._client.build_request(method, url, headers=headers)
-            # The registry's credentials are for nobody else.
+            # Never send the registry's credentials to another host.
             auth = self._login if _origin(url) == _origin(asked) else None
             try:
                 answer = await self._client.send(request, stream=True, auth=auth)
@@ -228,7 +228,7 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
 
 
 def _asked_for(scope: Scope, digest: str) -> dict[str, str]:
-    """What of the worker's request concerns the content; conditions are for the gateway's ETag."""
+    """The worker's headers about the content; its conditions refer to the gateway's ETag."""
     given = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
     found = {"Accept": given.get("accept", _ACCEPT)}
     if "range" in given and given.get("if-range", f'"{digest}"') == f'"{digest}"':
@@ -237,7 +237,7 @@ def _asked_for(scope: Scope, digest: str) -> dict[str, str]:
 
 
 def registry_error(status: int, code: str, message: str) -> JSONResponse:
-    """An answer of the API that means no."""
+    """An error as the distribution API defines it."""
     headers = {"Docker-Distribution-Api-Version": "registry/2.0"}
     if status == httpx.codes.SERVICE_UNAVAILABLE:
         headers["Retry-After"] = str(_RETRY_SECONDS)

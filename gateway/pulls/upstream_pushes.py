@@ -1,7 +1,8 @@
-"""Pushes to a registry behind the gateway: bytes pass through, and nothing is kept.
+"""Pushes to a registry behind the gateway: bytes pass through, and nothing is stored.
 
-The registry's own address of an upload, which may hold anything, is sealed into the one that the
-builder sees: any gateway with the same secrets goes on with it, and for this repository alone.
+The registry's own URL of an upload, which may contain anything, is encrypted into the upload id
+that the build worker sees. Any gateway with the same secrets can continue the upload, but only for
+the same repository.
 """
 
 import base64
@@ -35,37 +36,37 @@ _ANSWER_BYTES = 64 * 1024
 
 
 class UploadAddresses:
-    """Seals where an upload goes on, and opens it again."""
+    """Encrypts the registry's URL of an upload, and decrypts it again."""
 
     def __init__(self, secrets: Sequence[bytes]) -> None:
-        """Derive the keys; the first secret seals, all of them open."""
+        """Derive the keys; the first secret encrypts, all of them decrypt."""
         self._ring = MultiFernet([Fernet(_derived(secret)) for secret in secrets])
 
     def seal(self, repository: str, url: httpx.URL) -> str:
-        """The upload's id, as the builder gets to see it."""
-        told = json.dumps([repository, str(url)]).encode()
-        return self._ring.encrypt(told).decode("ascii").rstrip("=")
+        """The upload's id, as the build worker sees it."""
+        content = json.dumps([repository, str(url)]).encode()
+        return self._ring.encrypt(content).decode("ascii").rstrip("=")
 
     def open(self, repository: str, sealed: str) -> httpx.URL | None:
-        """Where the upload goes on; None if it is none of this repository's, or too old."""
+        """The URL of the upload; None if it belongs to another repository, or is too old."""
         padded = sealed + "=" * (-len(sealed) % 4)
         try:
-            told = self._ring.decrypt(padded.encode("ascii"), ttl=int(UPLOAD_LIFE_SECONDS))
+            content = self._ring.decrypt(padded.encode("ascii"), ttl=int(UPLOAD_LIFE_SECONDS))
         except InvalidToken:
             return None
-        whose, url = json.loads(told)
-        return httpx.URL(url) if whose == repository else None
+        owner, url = json.loads(content)
+        return httpx.URL(url) if owner == repository else None
 
 
 class UpstreamBackend:
-    """Implements `Backend` on a registry: its pulls, and pushes."""
+    """Implements `Backend` with a registry: its pulls, and pushes."""
 
     def __init__(self, registry: UpstreamRegistry, secrets: Sequence[bytes]) -> None:
-        """Pass pushes on.
+        """Pass pushes on to a registry.
 
         Args:
-            registry: Where to.
-            secrets: What all gateways share.
+            registry: The registry.
+            secrets: The secrets that all gateways share.
         """
         self._registry = registry
         self._addresses = UploadAddresses(secrets)
@@ -73,7 +74,7 @@ class UpstreamBackend:
         self.pushing: ASGIApp = self._push
 
     async def manifest(self, repository: str, digest: str) -> bytes:
-        """As `Manifests` says."""
+        """As in `Manifests`."""
         return await self._registry.manifest(repository, digest)
 
     async def close(self) -> None:
@@ -107,8 +108,8 @@ class UpstreamBackend:
         if digest is not None:
             return await self._manifest(request, repository, digest)
         if not upload:
-            # With `digest` a whole blob may come at once, or, as here, be asked for afterwards; a
-            # blob of another repository is never mounted.
+            # A whole blob may be sent with this request, given its digest; the API also allows the
+            # answer used here, which asks for it afterwards. `mount` is ignored in the same way.
             begin = self._registry.url(repository, "blobs", "uploads/")
             return await self._sent("POST", repository, begin, {})
         url = self._addresses.open(repository, upload)
@@ -136,8 +137,8 @@ class UpstreamBackend:
     async def _keep(
         self, repository: str, digest: str, headers: dict[str, str], data: bytes
     ) -> None:
-        """Give a manifest the tag that garbage collectors leave it for. Builders set none, and this
-        one follows from the digest: it can be moved to no other manifest."""
+        """Give a manifest the tag that protects it from garbage collection. Build workers set no
+        tags, and this one is derived from the digest, so it never moves to another manifest."""
         tag = self._registry.url(repository, "manifests", keeping_tag(digest))
         answer = await self._sent("PUT", repository, tag, headers, data)
         if answer.status_code != httpx.codes.CREATED:
@@ -147,9 +148,9 @@ class UpstreamBackend:
             )
 
     async def _keep_what_is_there(self, path: str) -> None:
-        """The same for a manifest that a builder asks for, to use it as it is.
+        """Tag a manifest that a build worker asks for, which it will reuse if it exists.
 
-        It may have been pushed before gateways gave tags, or somebody has taken its tag away.
+        It may have been pushed before gateways set tags, or somebody may have removed its tag.
         """
         found = _MANIFEST.fullmatch(path)
         if found is None:
@@ -162,7 +163,7 @@ class UpstreamBackend:
             media_type = parse_manifest(data).media_type
         except (ManifestMissing, InvalidManifest):
             return
-        # Ours say what they are.
+        # Manifests that Exclave makes always state their media type.
         if media_type and digest_of(data) == digest:
             await self._keep(repository, digest, {"Content-Type": media_type}, data)
 
@@ -174,11 +175,11 @@ class UpstreamBackend:
         headers: dict[str, str],
         content: bytes | AsyncIterator[bytes] | None = None,
     ) -> Response:
-        async with self._registry.told(method, url, headers, content) as answer:
-            told = bytearray()
+        async with self._registry.push(method, url, headers, content) as answer:
+            body = bytearray()
             async for piece in answer.aiter_raw():
-                told += piece
-                if len(told) > _ANSWER_BYTES:
+                body += piece
+                if len(body) > _ANSWER_BYTES:
                     raise BackendAway(f"{method} {url.path} is answered at too great a length")
             if answer.status_code in (401, 403) or answer.status_code >= 500:
                 raise BackendAway(self._registry.refused(answer))
@@ -189,7 +190,7 @@ class UpstreamBackend:
                 )
             if answer.is_success:
                 return Response(status_code=answer.status_code, headers=_VERSION | passed)
-            return JSONResponse(_errors(bytes(told)), answer.status_code, _VERSION | passed)
+            return JSONResponse(_errors(bytes(body)), answer.status_code, _VERSION | passed)
 
     def _location(self, repository: str, status: int, target: httpx.URL) -> str:
         if status == httpx.codes.CREATED:
@@ -198,10 +199,10 @@ class UpstreamBackend:
         return f"/v2/{repository}/blobs/uploads/{self._addresses.seal(repository, target)}"
 
 
-def _errors(told: bytes) -> object:
-    """What the registry says is wrong, if it says it as the specification has it."""
+def _errors(body: bytes) -> object:
+    """The errors in the registry's answer, if they have the specified form."""
     try:
-        found = json.loads(told)
+        found = json.loads(body)
     except ValueError:
         found = None
     if isinstance(found, dict) and isinstance(found.get("errors"), list):

@@ -1,7 +1,7 @@
 """Serves a folder of OCI layouts as a registry: the OCI distribution API, version 2.
 
-Two listeners may serve one folder: a writable one for the builds, and one for the workers, which
-can only read. Authorization is not this module's: it belongs in front of the app made here.
+Two listeners may serve one folder: a writable one for builds, and a read-only one for workers. This
+module authorizes nobody; that has to happen in front of the app made here.
 """
 
 import asyncio
@@ -45,8 +45,8 @@ def registry_app(layout: Layout, writable: bool) -> ASGIApp:
     """The registry as an ASGI app, to be mounted at the root of a listener.
 
     Args:
-        layout: what is served; its `blob_limit` holds for uploads.
-        writable: whether anything may be pushed; otherwise all but GET and HEAD is refused.
+        layout: what is served; its `blob_limit` applies to uploads.
+        writable: whether pushes are allowed; otherwise everything but GET and HEAD is refused.
     """
     reading = _Reading(layout)
     routes = [
@@ -78,7 +78,7 @@ def registry_app(layout: Layout, writable: bool) -> ASGIApp:
 
 
 class _ReadOnly:
-    """Lets nothing but reads through, whatever the routes behind it."""
+    """Lets only reads through, whatever routes the app behind it has."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -112,7 +112,7 @@ class _Reading:
         digest = request.path_params["digest"]
         path: Path = await asyncio.to_thread(repository.blob, digest)
         headers = _VERSION | {"Docker-Content-Digest": digest, "ETag": f'"{digest}"'}
-        # It answers Range and HEAD, and reads in threads.
+        # FileResponse answers Range and HEAD, and reads in threads.
         return FileResponse(path, headers=headers, media_type=_OCTETS)
 
     async def tags(self, request: Request) -> Response:
@@ -128,10 +128,10 @@ class _Writing:
         self._layout = layout
 
     async def start(self, request: Request) -> Response:
-        """Begin an upload, or take a whole blob where `digest` is given.
+        """Begin an upload, or receive a whole blob if `digest` is given.
 
-        `mount` is answered as an upload that begins, as the specification allows: repositories
-        share nothing here.
+        Since repositories share nothing here, `mount` just begins an upload, as the specification
+        allows.
         """
         repository = _repository(self._layout, request)
         digest = request.query_params.get("digest")

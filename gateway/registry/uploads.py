@@ -1,4 +1,4 @@
-"""Receives a request's body into an upload, with the file's writes in threads."""
+"""Receives a request's body into an upload, writing the file in threads."""
 
 import asyncio
 import re
@@ -13,11 +13,11 @@ _RANGE = re.compile(r"(?:bytes[ =])?(\d+)-(\d+)(?:/(?:\d+|\*))?")
 
 
 async def receive_into(upload: Upload, request: Request) -> None:
-    """Add the body to the upload, where its `Content-Range` (if it has one) begins at the end.
+    """Append the body to the upload; its `Content-Range`, if any, must begin at the upload's end.
 
     Raises:
-        UploadRefused: it begins elsewhere, or another request writes the upload.
-        UploadUnknown: it was finished in between.
+        UploadRefused: it begins elsewhere, or another request is writing the upload.
+        UploadUnknown: the upload was finished in between.
         TooLarge: the blob is over its limit.
         ClientDisconnect: the client went away; what had arrived stays in the upload.
     """

@@ -1,4 +1,4 @@
-"""How much one identity has under way at a time: the rest of it waits, and nobody else does."""
+"""Limits how much one identity has under way at a time; the rest of its requests wait."""
 
 import asyncio
 
@@ -13,15 +13,15 @@ class _Lane:
 
 
 class Lanes:
-    """A lane for each identity, so many abreast."""
+    """A lane with a number of slots for each identity."""
 
     def __init__(self, what: str, at_once: int, waiting: int) -> None:
-        """Bound what each identity does.
+        """Set the limits of each identity.
 
         Args:
-            what: What goes through a lane, for messages: `pulls`.
+            what: What uses the slots, for messages: `pulls`.
             at_once: How many may be under way.
-            waiting: How many more may wait for those.
+            waiting: How many more may wait for a slot.
         """
         self._what = what
         self._at_once = at_once
@@ -38,7 +38,7 @@ class Lanes:
 
     async def enter(self, identity: Identity) -> None:
         """Wait for a slot, as `lane` does."""
-        lane = self._lanes.setdefault(identity.whose, _Lane(self._at_once))
+        lane = self._lanes.setdefault(identity.quota_key, _Lane(self._at_once))
         if lane.users >= self._at_once + self._waiting:
             raise TooMuch(
                 f"{identity.shown} has {lane.users} {self._what} under way; wait for some of them"
@@ -51,19 +51,19 @@ class Lanes:
             raise
 
     def leave(self, identity: Identity) -> None:
-        """Give the slot back."""
-        lane = self._lanes[identity.whose]
+        """Release the slot."""
+        lane = self._lanes[identity.quota_key]
         lane.slots.release()
         self._left(identity, lane)
 
     def _left(self, identity: Identity, lane: _Lane) -> None:
         lane.users -= 1
         if not lane.users:
-            del self._lanes[identity.whose]
+            del self._lanes[identity.quota_key]
 
 
 class Slot:
-    """One slot of a lane, for as long as it is entered."""
+    """One slot of a lane, held while it is entered."""
 
     __slots__ = ("_identity", "_lanes")
 

@@ -1,14 +1,14 @@
 """Which calls a worker may make, and how each is bound to the identity that makes it.
 
-Temporal authorizes by namespace: whoever may poll may poll any queue. So each request is parsed,
-what names a namespace, a queue or a worker is replaced with the caller's own, and what an
-activity-only worker does not need is left out, also what this gateway does not know: a field that
-a newer worker sends takes effect only once somebody has looked at it here. Task tokens are sealed
-on their way out and opened on their way in.
+Temporal authorizes by namespace: whoever may poll may poll any queue. So each request is parsed;
+every namespace, queue and worker in it is replaced with the caller's own, and fields that an
+activity worker does not need are removed. Fields that this gateway does not know are removed, too:
+what a newer worker sends takes effect only once somebody has reviewed it here. Task tokens are
+sealed on the way out and opened on the way in.
 
-Worker commands (a cancel that does not wait for a heartbeat) go over a queue that each worker
-process names after a random key of its own. The gateway puts that name below the identity's:
-`temporal-sys/worker-commands/<org>/<queue>/<key>`. Nobody can name another's queue then, and no
+Worker commands (a cancel that does not wait for a heartbeat) travel over a queue that each worker
+process names after a random key of its own. The gateway prefixes that key with the identity's name:
+`temporal-sys/worker-commands/<org>/<queue>/<key>`. So nobody can name another's queue, and no
 gateway needs to remember who registered which key.
 """
 
@@ -52,21 +52,22 @@ _COMMANDS: Final = (
 """The service and the operation of worker commands."""
 
 CALL_SECONDS: Final = 30.0
-"""The longest that a call may take which waits for nothing."""
+"""The longest that a call may take, unless it is a poll."""
 POLL_SECONDS: Final = 75.0
-"""The longest that a poll may take: the SDK gives up after 70 s."""
+"""The longest that a poll may take; the SDK gives up after 70 s."""
 
 _SMALL: Final = 64 * 1024
 _WORKERS_A_PROCESS: Final = 50
-"""How many workers may be described by one heartbeat of their process."""
+"""How many workers one heartbeat of a process may describe."""
 _DESCRIPTION: Final = 8 * 1024
-"""How large each of those may be, which Temporal keeps in memory; usual are 1,000 bytes."""
+"""How large each description may be, in bytes. Temporal keeps them in memory; 1,000 bytes are
+usual."""
 _SHOWN: Final = 100
-"""How much of a name of the worker's own choice is passed on."""
+"""How many characters of a name that the worker chose are passed on."""
 _KEY = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _UNPRINTABLE = re.compile(r"[^\x21-\x7e]+")
 
-# What a worker asks about its namespace; nothing about its owner, its data or its archives.
+# What a worker needs to know about its namespace; nothing about its owner, data or archives.
 _CAPABILITIES: Final = (
     "worker_heartbeats",
     "worker_poll_complete_on_shutdown",
@@ -81,7 +82,7 @@ class Refused(Exception):
 
 
 class Malformed(Exception):
-    """A request is not what its RPC takes."""
+    """A request or response is not the message that its RPC expects."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,12 @@ class Call:
 
     name: str
     bind: Callable[[bytes, Identity], bytes]
-    """The request as it goes to Temporal. Raises Refused, Malformed or TooMuch."""
+    """Makes the request that Temporal gets. Raises Refused, Malformed or TooMuch."""
     seal: Callable[[bytes, Identity], bytes] | None = None
-    """The response as it goes to the worker; None where it may go as it is."""
+    """Makes the response that the worker gets; None if that is Temporal's own."""
     waits: bool = False
-    """It is a poll: it waits for work, ends when its caller is revoked, and is held in a pause."""
+    """Whether it is a poll: it waits for work, ends when its caller is revoked, and is held while
+    its caller is paused."""
     limit: int = _SMALL
     """The largest request, in bytes."""
 
@@ -157,7 +159,7 @@ def calls(tokens: TaskTokens, allowances: Allowances) -> Mapping[str, Call]:
 
 
 def _as(kind: type[M], bind: Callable[[M, Identity], None]) -> Callable[[bytes, Identity], bytes]:
-    """Bind a request as a message: what the gateway does not know of it is left out."""
+    """Bind a request as a message of this kind, without fields that the gateway does not know."""
 
     def bound(body: bytes, identity: Identity) -> bytes:
         message = _parsed(kind, body)
@@ -176,7 +178,7 @@ def _parsed(kind: type[M], body: bytes) -> M:
 
 
 def _nothing(request: GetSystemInfoRequest, identity: Identity) -> None:
-    """There is nothing in it to bind."""
+    """Such a request contains nothing to bind."""
 
 
 def _own_namespace(request: DescribeNamespaceRequest, identity: Identity) -> None:
@@ -199,7 +201,7 @@ def _described_namespace(body: bytes, identity: Identity) -> bytes:
 
 
 class _Naming:
-    """The calls in which a worker names itself, by a queue, and by keys that its processes make."""
+    """Binds calls in which a worker names its queue and its processes' keys."""
 
     def __init__(self, allowances: Allowances) -> None:
         self._allowances = allowances
@@ -215,7 +217,8 @@ class _Naming:
             request.worker_control_task_queue = self._commands_queue(
                 identity, request.worker_control_task_queue
             )
-        # Install workers have no versions: one deployment each would stop a namespace at a hundred.
+        # Install workers have no versions: with one deployment each, a namespace would reach
+        # Temporal's limit of a hundred.
         request.ClearField("deployment_options")
         request.ClearField("worker_version_capabilities")
 
@@ -260,20 +263,20 @@ class _Naming:
             host.worker_grouping_key = self._below(identity, host.worker_grouping_key)
 
     def _own_queue(self, identity: Identity, named: str) -> str:
-        """The worker's queue, or its process's for commands."""
+        """The worker's queue, or its process's command queue if `named` is one."""
         if named.startswith(COMMANDS_PREFIX):
             return self._commands_queue(identity, named)
         return identity.queue
 
     def _commands_queue(self, identity: Identity, named: str) -> str:
-        """The queue for commands to the process that names it, below the identity's name."""
+        """The command queue of the process that names it, prefixed with the identity's queue."""
         prefix = f"{COMMANDS_PREFIX}{identity.org}/"
         if not named.startswith(prefix):
             raise Refused("a worker may poll its own commands only")
         return prefix + self._below(identity, named[len(prefix) :])
 
     def _below(self, identity: Identity, key: str) -> str:
-        """A worker's random key, below the identity's name: it can be nobody else's."""
+        """A process's random key, prefixed with the identity's queue, so it cannot be another's."""
         if not key:
             return ""
         if not _KEY.fullmatch(key):
@@ -283,7 +286,7 @@ class _Naming:
 
 
 class _Binding:
-    """The calls with a task token in them."""
+    """Binds calls that contain a task token."""
 
     def __init__(self, tokens: TaskTokens) -> None:
         self._tokens = tokens
@@ -323,7 +326,7 @@ class _Binding:
         return response.SerializeToString()
 
     def sealed_command(self, body: bytes, identity: Identity) -> bytes:
-        """A command names activities by their tokens, which the worker knows as sealed ones."""
+        """A command names activities by their tokens; the worker knows only the sealed ones."""
         response = _parsed(PollNexusTaskQueueResponse, body)
         if not response.task_token:
             return body
@@ -348,6 +351,6 @@ class _Binding:
 
 
 def _shown(identity: Identity, sent: str) -> str:
-    """Who called, for Temporal's UI: proven, and behind it the process and host as it says."""
+    """The caller for Temporal's UI: the proven identity, then the process and host it claims."""
     said = _UNPRINTABLE.sub(" ", sent)[:_SHOWN].strip()
     return f"{identity.shown} ({said})" if said else identity.shown

@@ -1,19 +1,18 @@
-"""The proxy: takes workers' calls, and passes on to Temporal what their identity may ask.
+"""The proxy: receives workers' calls, and passes those that their identity may make to Temporal.
 
-What a caller gets, and what the SDK makes of it:
+The statuses it answers itself, and how the SDK reacts:
 
 - UNAUTHENTICATED: there is no credential, or a forged one. An SDK worker drops a completion that is
-  answered so; a poll that has been tried for 60 s, the time in which nobody answered included, ends
-  the worker.
-- PERMISSION_DENIED: the identity is revoked, asks for what no worker needs, or for a task that was
-  another's. An SDK worker does the same.
-- RESOURCE_EXHAUSTED: the identity is over a limit. The SDK tries again, more slowly; where the text
-  begins with `grpc: received message larger than max` it fails the activity.
+  answered so; it shuts down if polls have failed for 60 s, including time without any answer.
+- PERMISSION_DENIED: the identity is revoked, asks for something that no worker needs, or for a task
+  that is not its own. An SDK worker reacts in the same way.
+- RESOURCE_EXHAUSTED: the identity is over a limit. The SDK retries, more slowly; if the text begins
+  with `grpc: received message larger than max`, it fails the activity.
 - UNAVAILABLE: Temporal is away, or refuses the gateway itself; or the credential has expired, which
-  its worker renews as soon as it can. The SDK tries again.
+  its worker renews as soon as it can. The SDK retries.
 
 A credential that expires while a poll waits does not end the poll; the next call is refused.
-Whatever Temporal itself answers is passed on, with its details.
+Temporal's own answers are passed on, with their details.
 """
 
 import asyncio
@@ -35,9 +34,9 @@ from gateway.rpc.policy import WORKFLOW_SERVICE, Call, Malformed, Refused
 from gateway.rpc.upstream import Metadata, Upstream
 
 BODY_SECONDS = 30.0
-"""How long a message may take to arrive: it holds room in memory for that time."""
+"""How long a message may take to arrive; meanwhile it occupies memory."""
 HELD_SECONDS = 60.0
-"""How long a poll is held that gets no work, as Temporal holds one."""
+"""How long a poll is held while it may get no work; Temporal holds an empty one as long."""
 
 _PASSED_ON = frozenset(
     {
@@ -48,13 +47,13 @@ _PASSED_ON = frozenset(
         "temporal-resource-id",
     }
 )
-"""The metadata of a worker's call that Temporal gets to see."""
+"""The metadata of a worker's call that is passed on to Temporal."""
 
 _DETAILS = "grpc-status-details-bin"
-"""The only trailer of Temporal's that workers get to see: it says more exactly what was wrong."""
+"""The only trailer of Temporal's that is passed on to workers: the details of an error."""
 
 _EMPTY = b""
-"""The answer to a poll that found nothing: a message without a field."""
+"""The answer to a poll that found nothing: a message without fields."""
 
 _Status = grpc.StatusCode
 _Context = aio.ServicerContext[bytes, bytes]
@@ -63,7 +62,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Denied(Exception):
-    """A call is answered by the gateway itself."""
+    """The gateway itself answers a call with an error."""
 
     def __init__(self, status: grpc.StatusCode, reason: str) -> None:
         super().__init__(reason)
@@ -72,7 +71,7 @@ class _Denied(Exception):
 
 
 class Proxy(grpc.GenericRpcHandler):
-    """The handler of every gRPC method there is."""
+    """Handles every gRPC method, known or not."""
 
     def __init__(  # noqa: PLR0913 - its parts
         self,
@@ -91,12 +90,12 @@ class Proxy(grpc.GenericRpcHandler):
         Args:
             calls: What may be called; everything else is denied.
             upstream: The connection to Temporal.
-            authenticator: Whose credential a call carries.
-            access: Whether they may, and when that changes.
-            allowances: How much each may.
-            bodies: How many messages of each are in memory at a time.
-            audit: Counts, and tells of denials.
-            peers: Where connections come from.
+            authenticator: Identifies callers by their credentials.
+            access: Knows the standing of each identity, and when it changes.
+            allowances: Limits how much each identity may use.
+            bodies: Limits how many messages of each identity are in memory at a time.
+            audit: Counts calls, and logs denials.
+            peers: Knows where connections come from.
         """
         self._calls = calls
         self._upstream = upstream
@@ -110,7 +109,7 @@ class Proxy(grpc.GenericRpcHandler):
         self._held: set[asyncio.Future[None]] = set()
 
     def drain(self) -> None:
-        """Answer every poll as if it had found nothing; other calls go on."""
+        """Answer every poll as empty; other calls go on."""
         self._draining = True
         for wake in self._held:
             _wake(wake)
@@ -118,7 +117,7 @@ class Proxy(grpc.GenericRpcHandler):
     def service(
         self, handler_call_details: grpc.HandlerCallDetails
     ) -> "grpc.RpcMethodHandler[Any, Any]":
-        """Decide by the headers alone, before any of the body is read."""
+        """Decide by the headers, before any of the body is read."""
         method = _text(handler_call_details.method)
         sent = handler_call_details.invocation_metadata
         identity: Identity | None = None
@@ -237,7 +236,7 @@ class Proxy(grpc.GenericRpcHandler):
         waiting: aio.UnaryUnaryCall[bytes, bytes] | None = None
         try:
             while True:
-                # Before the standing is looked at: no change falls in between.
+                # Subscribed before the standing is read, so that no change is missed.
                 changing = self._access.changed(identity)
                 try:
                     standing = self._access.standing(identity)
@@ -273,7 +272,7 @@ class Proxy(grpc.GenericRpcHandler):
         waiting: "aio.UnaryUnaryCall[bytes, bytes] | None",
         left: float,
     ) -> None:
-        """Wait until the standing changes, the answer is there, a held poll's time is over, or the
+        """Wait until the standing changes, the answer arrives, a held poll's time is over, or the
         gateway drains."""
         loop = asyncio.get_running_loop()
         wake: asyncio.Future[None] = loop.create_future()
@@ -292,17 +291,17 @@ class Proxy(grpc.GenericRpcHandler):
                 timer.cancel()
 
     async def _pass_on(self, call: Call, error: aio.AioRpcError, context: _Context) -> NoReturn:
-        """Answer as Temporal did, but for what concerns the gateway and not the worker."""
+        """Pass on Temporal's error, unless it concerns the gateway and not the worker."""
         status, reason = error.code(), error.details() or ""
         if status in (_Status.UNAUTHENTICATED, _Status.PERMISSION_DENIED):
-            # A worker would end for it, and cannot do anything about it.
+            # The worker would shut down for something that it cannot change.
             _log.error("Temporal refuses the gateway itself at %s: %s", call.name, reason)
             await context.abort(
                 _Status.UNAVAILABLE, "the gateway has no access to Temporal at the moment"
             )
         if status is _Status.UNAVAILABLE:
             _log.info("Temporal is unavailable at %s: %s", call.name, reason)
-            # gRPC's own words name addresses behind the gateway.
+            # gRPC's own message contains addresses behind the gateway.
             await context.abort(status, "Temporal does not answer the gateway at the moment")
         if status is _Status.CANCELLED:
             await context.abort(_Status.UNAVAILABLE, "Temporal ended the call")
@@ -332,7 +331,7 @@ def _revoked(identity: Identity) -> _Denied:
 
 
 def _authorization(sent: Sequence[tuple[str, str | bytes]]) -> str | None:
-    """The value of the header; None if there is none, or more than one to choose from."""
+    """The value of the Authorization header; None if there is not exactly one."""
     values = [value for key, value in sent if key == "authorization"]
     return _text(values[0]) if len(values) == 1 else None
 

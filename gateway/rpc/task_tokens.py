@@ -1,16 +1,16 @@
-"""Seals task tokens to the worker that was given the task, so that no other can answer for it.
+"""Seals task tokens to the worker that received the task, so that no other can answer for it.
 
-Temporal's own tokens carry no signature: whoever knows a task's ids can make one up. What leaves
-the gateway is a sealed token, which any gateway with the same secrets opens again, and only for a
-call of the same identity.
+Temporal's own tokens carry no signature: whoever knows a task's ids can make one up. So the gateway
+gives workers sealed tokens. Any gateway with the same secrets can open one, but only for a call of
+the same identity.
 
-The seal is AES-SIV, and so the same token is sealed to the same bytes each time, by any gateway.
-That is needed: Temporal's command to cancel an activity names the task by its token, and the worker
-compares it with the one that it got with the task, perhaps through another gateway. A seal with
-nonces would break that, and would have nonces to misuse.
+The seal is AES-SIV, so every gateway seals the same token to the same bytes each time. That is
+needed: Temporal's command to cancel an activity names the task by its token, and the worker
+compares it with the token that came with the task, perhaps through another gateway. A seal with
+random nonces would break that, and nonces could be misused.
 
-The seal binds to the identity's org, kind and name, and not to its key: a worker that was enrolled
-anew, or whose key was rotated, still finishes the work that it had been given.
+The seal is bound to the identity's org, kind and name, but not to its key: a worker that enrols
+again, or whose key is rotated, can still finish the work it received before.
 """
 
 from collections.abc import Sequence
@@ -24,30 +24,30 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from gateway.identity import Identity
 
 SECRET_BYTES = 32
-"""A secret has at least so many bytes."""
+"""The least that a secret may have."""
 
 _VERSION = b"\x01"
 _ID_BYTES = 4
 _HEAD_BYTES = len(_VERSION) + _ID_BYTES
 
 Purpose = Literal["activity", "command"]
-"""What is answered with the token: an activity's task, or a command to the worker itself."""
+"""What the token belongs to: an activity's task, or a command to the worker itself."""
 
 
 class NotTheirs(Exception):
-    """A token was not given to this identity by any gateway that shares our secrets."""
+    """No gateway that shares the secrets gave this token to this identity."""
 
 
 class TaskTokens:
-    """Seals and opens tokens with a ring of secrets."""
+    """Seals and opens tokens with several secrets."""
 
     def __init__(self, secrets: Sequence[bytes]) -> None:
         """Derive the keys.
 
         Args:
-            secrets: The first one seals, all of them open. To rotate: add the new secret to the end
-                on every gateway, then move it to the front, and take the old one out when no
-                activity can still run that began before.
+            secrets: The first one seals, all of them open. To rotate, add the new secret at the end
+                on every gateway, then move it to the front; remove the old one when no activity
+                that began before can still be running.
 
         Raises:
             ValueError: there is no secret, or one is too short.
@@ -56,7 +56,7 @@ class TaskTokens:
             raise ValueError("there is no secret to seal task tokens with")
         if any(len(secret) < SECRET_BYTES for secret in secrets):
             raise ValueError(f"a secret has fewer than {SECRET_BYTES} bytes")
-        # A secret is known by what follows from it, so that files need no ids of their own.
+        # The ids of secrets are derived from them, so that their files need no ids.
         self._keys = {
             _derived(secret, b"id", _ID_BYTES): AESSIV(_derived(secret, b"key", 64))
             for secret in secrets
@@ -66,11 +66,11 @@ class TaskTokens:
         )
 
     def seal(self, token: bytes, identity: Identity, purpose: Purpose) -> bytes:
-        """The token as `identity` gets to see it."""
+        """The token as `identity` sees it."""
         return self._head + self._sealing.encrypt(token, _bound_to(identity, purpose))
 
     def open(self, sealed: bytes, identity: Identity, purpose: Purpose) -> bytes:
-        """The token behind what `identity` sends back.
+        """The token behind the sealed one that `identity` sends back.
 
         Raises:
             NotTheirs: it was sealed for another identity or purpose, with a secret that this
@@ -86,7 +86,7 @@ class TaskTokens:
 
 
 def _bound_to(identity: Identity, purpose: Purpose) -> list[bytes]:
-    # A list of its own for each part: AES-SIV keeps their borders apart.
+    # As separate parts, which AES-SIV authenticates unambiguously.
     return [part.encode() for part in (purpose, identity.org, identity.kind, identity.name)]
 
 

@@ -1,4 +1,4 @@
-"""The gateway's own connection to Temporal: its credentials, never those of a worker."""
+"""The gateway's own connection to Temporal, with its own credentials and never a worker's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,18 +11,19 @@ from gateway.bodies import MESSAGE_BYTES
 Metadata = Sequence[tuple[str, str | bytes]]
 
 _OPTIONS = [
-    # Temporal bounds what it sends; a bound of ours would only hide its answer.
+    # Temporal limits what it sends; another limit here would only hide its answer.
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
-    # After an outage the workers should not wait for us.
+    # After an outage, workers should not have to wait for the gateway to reconnect.
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.max_reconnect_backoff_ms", 3_000),
     # Channels with equal options would share one connection.
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_retries", 0),
-    # Without probing for the window, which is a ping for every task; it holds Temporal's largest.
+    # No bandwidth probing, which sends a ping for every task; the window fits Temporal's largest
+    # message.
     ("grpc.http2.bdp_probe", 0),
     ("grpc.http2.lookahead_bytes", MESSAGE_BYTES),
 ]
@@ -30,21 +31,21 @@ _OPTIONS = [
 
 @dataclass(frozen=True)
 class TemporalFrontend:
-    """Where Temporal is, and how the gateway proves itself there."""
+    """Where Temporal is, and how the gateway authenticates there."""
 
     address: str
     """`host:port`."""
     tls: bool = False
     ca: bytes | None = None
-    """PEM of the authorities to trust; None for those that gRPC brings."""
+    """PEM of the authorities to trust; None for gRPC's own."""
     certificate: bytes | None = None
-    """PEM of the gateway's own certificate for Temporal, where that wants one."""
+    """PEM of the gateway's client certificate, if Temporal requires one."""
     key: bytes | None = None
     api_key: str | None = None
 
 
 class Upstream:
-    """Channels to Temporal: one for what waits, one for what does not."""
+    """Channels to Temporal: one for polls, one for all other calls."""
 
     def __init__(self, frontend: TemporalFrontend) -> None:
         self._polls = _channel(frontend)
@@ -61,10 +62,10 @@ class Upstream:
 
         Args:
             method: The RPC's full name.
-            waits: It is a poll.
+            waits: Whether it is a poll.
             body: The request, serialized.
-            metadata: What goes with it besides the gateway's own credential.
-            seconds: Its deadline, from now.
+            metadata: Metadata to send besides the gateway's own credential.
+            seconds: Its deadline, in seconds from now.
         """
         sending = self._methods.get(method)
         if sending is None:
@@ -73,7 +74,7 @@ class Upstream:
         return sending(body, timeout=seconds, metadata=aio.Metadata(*metadata, *self._own))
 
     async def close(self) -> None:
-        """Close the channels; what is under way is cancelled."""
+        """Close the channels; calls under way are cancelled."""
         await self._polls.close()
         await self._calls.close()
 

@@ -1,1 +1,1 @@
-"""Telemetry of workers: taken in bounds, stamped with who sent it, handed on or kept."""
+"""Telemetry of workers: it is limited, stamped with its sender, and forwarded or stored."""

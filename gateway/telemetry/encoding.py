@@ -1,4 +1,4 @@
-"""OTLP's two encodings: what a request's bytes mean, and how its answer is written."""
+"""OTLP's two encodings: how requests are read and answers are written."""
 
 import base64
 import binascii
@@ -12,26 +12,26 @@ from google.protobuf.message import DecodeError, Message
 from gateway.telemetry.signals import Signal
 
 _IDS = {"traceId", "spanId", "parentSpanId", "trace_id", "span_id", "parent_span_id"}
-"""OTLP writes them in hexadecimal digits, unlike protobuf's own JSON."""
+"""OTLP writes these in hexadecimal digits, unlike protobuf's own JSON."""
 
 
 _OBJECTS_AT_MOST = 50_000
-"""Of JSON, which takes a hundred times as long to read as protobuf does."""
+"""The most objects in a JSON body, since JSON takes a hundred times as long to read as protobuf."""
 
 
 class NotUnderstood(Exception):
-    """A body that is not what its headers say."""
+    """A body is not what its headers say."""
 
 
 class Encoding(Enum):
-    """How a request is written, and so its answer."""
+    """The encoding of a request and of its answer."""
 
     PROTOBUF = "application/x-protobuf"
     JSON = "application/json"
 
     @staticmethod
     def named(content_type: str) -> "Encoding | None":
-        """By a request's Content-Type; None where it is neither."""
+        """The encoding that a Content-Type names; None if it is neither."""
         bare = content_type.partition(";")[0].strip().lower()
         return next((one for one in Encoding if one.value == bare), None)
 
@@ -39,7 +39,7 @@ class Encoding(Enum):
         """The request in these bytes.
 
         Raises:
-            NotUnderstood: there is none.
+            NotUnderstood: they are not such a request.
         """
         request = signal.request()
         try:
@@ -60,7 +60,7 @@ class Encoding(Enum):
         return request
 
     def answer(self, signal: Signal, dropped: int, why: str) -> bytes:
-        """The answer to a request that was taken, all of it or all but what was dropped."""
+        """The answer to an accepted request, of which `dropped` items were dropped."""
         response: Any = signal.response()
         if dropped:
             setattr(response.partial_success, signal.rejected, dropped)
@@ -70,11 +70,11 @@ class Encoding(Enum):
         return json_format.MessageToJson(response, indent=None).encode()
 
     def refusal(self, message: str) -> bytes:
-        """A `google.rpc.Status`, which is what OTLP has for every error."""
+        """A `google.rpc.Status`, as OTLP requires for every error."""
         if self is Encoding.JSON:
             return json.dumps({"message": message}).encode()
         text = message.encode()
-        # Its field 2 is the message, of wire type 2.
+        # Field 2 of a Status is the message, with wire type 2.
         return b"\x12" + _varint(len(text)) + text
 
 
@@ -87,7 +87,7 @@ def _varint(number: int) -> bytes:
 
 
 def _plain(content: Any) -> Any:
-    """The JSON as protobuf has it, changed in place."""
+    """Converts OTLP's JSON to protobuf's own, in place."""
     left = [content]
     while left:
         one = left.pop()

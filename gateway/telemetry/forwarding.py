@@ -1,7 +1,7 @@
-"""Hands telemetry on to an OTLP collector over HTTP.
+"""Forwards telemetry to an OTLP collector over HTTP.
 
-What the collector cannot take now is tried again, as the specification of OTLP says, for a while.
-Then the oldest goes, and is counted: it is telemetry, and what comes after it matters more.
+If the collector cannot accept a batch now, it is retried for a while, as OTLP specifies. Then it is
+dropped and counted, oldest first, since newer telemetry matters more.
 """
 
 import asyncio
@@ -25,42 +25,42 @@ _log = logging.getLogger(__name__)
 _TRY_AGAIN = frozenset({429, 502, 503, 504})
 _TIMEOUT = httpx.Timeout(10, connect=5)
 _ANSWER_BYTES = 64 * 1024
-_TELL_AGAIN_SECONDS = 30.0
+_SECONDS_BETWEEN_LINES = 30.0
 
 PATIENCE = Patience(seconds=300.0, first_wait_seconds=0.5, longest_wait_seconds=30.0)
-"""With a batch, since it came; what is older is tried once."""
+"""How long a batch is tried, counted from its arrival; an older batch is tried only once."""
 
 
 @dataclass
-class Handed:
-    """Of this process, since it began: how many items."""
+class ForwardedItems:
+    """Counts of items, since the start of this process."""
 
-    on: int = 0
+    delivered: int = 0
     dropped: int = 0
     refused_by_collector: int = 0
 
 
 @dataclass
 class Forwarder:
-    """Implements `Sink` with a collector's address, the part above `/v1/…`."""
+    """Implements `Sink` with a collector; `address` is the part above `/v1/…`."""
 
     address: str
     headers: dict[str, str] = field(default_factory=dict)
-    """What the collector wants, for example an Authorization."""
+    """Headers that the collector requires, for example Authorization."""
     trusted: ssl.SSLContext | None = None
     patience: Patience = PATIENCE
     at_once: int = 4
-    """Requests at the same time."""
+    """How many requests may be under way at the same time."""
     clock: Callable[[], float] = time.monotonic
-    handed: Handed = field(default_factory=Handed)
+    items: ForwardedItems = field(default_factory=ForwardedItems)
 
     def __post_init__(self) -> None:
         self.address = self.address.rstrip("/")
-        self._told = float("-inf")
-        self._untold = 0
+        self._last_line = float("-inf")
+        self._unlogged = 0
 
     async def run(self, queue: TelemetryQueue) -> None:
-        """As `Sink` says."""
+        """As in `Sink`."""
         async with (
             httpx.AsyncClient(
                 timeout=_TIMEOUT,
@@ -88,21 +88,21 @@ class Forwarder:
     async def _insist(self, client: httpx.AsyncClient, batch: Batch) -> None:
         until = batch.at + self.patience.seconds
         for wait in self.patience.waits():
-            told_to_wait, reason = await self._send(client, batch)
+            retry_after, reason = await self._send(client, batch)
             if not reason:
                 return
-            if told_to_wait is None:
+            if retry_after is None:
                 self._drop(batch, reason)
                 return
-            # Gateways that were refused together do not come again together.
-            pause = max(told_to_wait, wait * random.uniform(0.5, 1.0))  # noqa: S311
+            # Random, so that gateways that were refused together do not retry together.
+            pause = max(retry_after, wait * random.uniform(0.5, 1.0))  # noqa: S311
             if self.clock() + pause > until:
                 self._drop(batch, f"{reason}, for {self.patience.seconds:g} s")
                 return
             await asyncio.sleep(pause)
 
     async def _send(self, client: httpx.AsyncClient, batch: Batch) -> tuple[float | None, str]:
-        """How long the collector wants to be left alone, None for ever; and why, empty if taken."""
+        """How long to wait before a retry (None: never retry), and why; empty if accepted."""
         url = self.address + batch.signal.path
         try:
             async with client.stream("POST", url, content=batch.request) as answer:
@@ -123,28 +123,28 @@ class Forwarder:
         try:
             answer.ParseFromString(body)
         except DecodeError:
-            # Not every collector answers in the encoding that it was asked in.
+            # Not every collector answers in the encoding of the request.
             rejected = 0
         else:
             rejected = getattr(answer.partial_success, batch.signal.rejected)
-        self.handed.on += batch.items - rejected
+        self.items.delivered += batch.items - rejected
         if rejected:
-            self.handed.refused_by_collector += rejected
+            self.items.refused_by_collector += rejected
             why = answer.partial_success.error_message[:200]
-            self._tell(f"took all but {rejected} of {batch.items} items: {why}", rejected)
+            self._warn(f"accepted all but {rejected} of {batch.items} items: {why}", rejected)
 
     def _drop(self, batch: Batch, reason: str) -> None:
-        self.handed.dropped += batch.items
-        self._tell(f"did not take {batch.items} items, which are dropped: {reason}", batch.items)
+        self.items.dropped += batch.items
+        self._warn(f"did not accept {batch.items} items, which are dropped: {reason}", batch.items)
 
-    def _tell(self, words: str, items: int) -> None:
+    def _warn(self, words: str, items: int) -> None:
         now = self.clock()
-        if now - self._told < _TELL_AGAIN_SECONDS:
-            self._untold += items
+        if now - self._last_line < _SECONDS_BETWEEN_LINES:
+            self._unlogged += items
             return
-        untold = f"; {self._untold} more since the last line like this" if self._untold else ""
-        self._told, self._untold = now, 0
-        _log.warning("The collector at %s %s%s", self.address, words, untold)
+        more = f"; {self._unlogged} more since the last line like this" if self._unlogged else ""
+        self._last_line, self._unlogged = now, 0
+        _log.warning("The collector at %s %s%s", self.address, words, more)
 
 
 async def _beginning(answer: httpx.Response) -> bytes:

@@ -1,7 +1,7 @@
-"""OTLP over HTTP: three routes that take telemetry in, and say when it is too much.
+"""OTLP over HTTP: three routes that accept telemetry, within limits.
 
-Requests are read, unpacked and stamped one at a time, in a thread of their own: whatever somebody
-sends, the gateway's other work goes on, and its memory stays within bounds.
+Requests are parsed, decompressed and stamped one at a time in a separate thread, so whatever
+somebody sends, the gateway's other work goes on, and its memory stays within bounds.
 """
 
 import asyncio
@@ -32,22 +32,22 @@ _RETRY_SECONDS = 5
 
 @dataclass(frozen=True)
 class IntakeLimits:
-    """What the intake takes at a time."""
+    """How much the intake accepts at a time."""
 
     body_bytes: int = 4 * 1024 * 1024
-    """As it comes, and again once it is unpacked."""
+    """The largest body, as sent and also after decompression."""
     json_bytes: int = 1024 * 1024
-    """Of a body in JSON."""
+    """The largest body in JSON."""
     body_seconds: float = 20.0
-    """How long a body may take to arrive: it holds room for that time."""
+    """How long a body may take to arrive; meanwhile it occupies memory."""
     requests: int = 32
-    """Bodies in memory at the same time, of all identities."""
+    """How many bodies of all identities may be in memory at the same time."""
     requests_each: int = 4
     bounds: Bounds = field(default_factory=Bounds)
 
 
 class Intake:
-    """Takes telemetry, and puts it into the queue."""
+    """Accepts telemetry, and puts it into the queue."""
 
     def __init__(self, callers: Callers, queue: TelemetryQueue, limits: IntakeLimits) -> None:
         self._callers = callers
@@ -57,11 +57,11 @@ class Intake:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="telemetry")
 
     def routes(self) -> list[BaseRoute]:
-        """To be served at the root."""
+        """The routes, to be served at the root."""
         return [Route(one.path, self._endpoint(one), methods=["POST"]) for one in SIGNALS]
 
     def close(self) -> None:
-        """Take nothing more."""
+        """Accept nothing more."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _endpoint(self, signal: Signal) -> Callable[[Request], Awaitable[Response]]:
@@ -114,7 +114,7 @@ class Intake:
 
     @contextmanager
     def _room(self, identity: Identity) -> Iterator[None]:
-        key = identity.whose
+        key = identity.quota_key
         if self._busy[key] >= self._limits.requests_each:
             raise Refused(
                 429,
@@ -138,7 +138,7 @@ class Intake:
                 del self._busy[key]
 
     def _most(self, encoding: Encoding) -> int:
-        """How many bytes a body may have."""
+        """The largest body, in bytes."""
         limits = self._limits
         if encoding is Encoding.JSON:
             return min(limits.json_bytes, limits.body_bytes)
@@ -163,7 +163,7 @@ class Intake:
     def _understood(
         self, signal: Signal, encoding: Encoding, packing: str, identity: Identity, body: bytes
     ) -> tuple[Batch, int]:
-        """Runs in the thread."""
+        """Parses and stamps a body; runs in the thread."""
         limits = self._limits
         if packing == "gzip":
             body = decompressed(body, self._most(encoding))

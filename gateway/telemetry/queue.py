@@ -1,4 +1,4 @@
-"""What waits for the sink: so many bytes in all and of one sender, and never more."""
+"""The queue of telemetry that waits for the sink, limited in bytes, in total and per sender."""
 
 import asyncio
 import time
@@ -14,25 +14,25 @@ from gateway.telemetry.signals import Signal
 
 @dataclass(frozen=True)
 class Batch:
-    """One request, bounded and stamped."""
+    """One request, limited and stamped."""
 
     signal: Signal
     sender: Identity
     request: bytes
-    """In protobuf."""
+    """Encoded as protobuf."""
     items: int
     at: float = field(default_factory=time.monotonic)
-    """When it came."""
+    """When it arrived."""
 
     def parsed(self) -> Message:
-        """The request."""
+        """The request as a message."""
         message = self.signal.request()
         message.ParseFromString(self.request)
         return message
 
 
 class Full(Exception):
-    """There is no room now; the message says for whom."""
+    """There is no room now; `everybody` says whether that concerns all senders or only this one."""
 
     def __init__(self, reason: str, everybody: bool) -> None:
         super().__init__(reason)
@@ -40,17 +40,17 @@ class Full(Exception):
 
 
 class Sink(Protocol):
-    """Where telemetry goes."""
+    """The destination of telemetry."""
 
     async def run(self, queue: "TelemetryQueue") -> None:
         """Take batches from the queue until cancelled."""
 
 
 class TelemetryQueue:
-    """Between the intake, which never waits, and the sink."""
+    """Passes batches from the intake, which never waits, to the sink."""
 
     def __init__(self, most_bytes: int, most_bytes_each: int) -> None:
-        """Hold at most so many bytes, and so many of each identity."""
+        """Hold at most `most_bytes` in all, and `most_bytes_each` of each identity."""
         self._most = most_bytes
         self._most_each = most_bytes_each
         self._batches: deque[Batch] = deque()
@@ -62,11 +62,11 @@ class TelemetryQueue:
 
     @property
     def held_bytes(self) -> int:
-        """Of everything that waits or is being sent."""
+        """The bytes of everything that waits or is being sent."""
         return self._held
 
     def put(self, batch: Batch) -> None:
-        """Let a batch wait.
+        """Add a batch.
 
         Raises:
             Full: there is no room.
@@ -83,18 +83,18 @@ class TelemetryQueue:
         self._news.set()
 
     async def take(self) -> Batch:
-        """The oldest batch, once there is one; it holds its room until `done`."""
+        """The oldest batch, once there is one; it occupies its room until `done`."""
         while not self._batches:
             self._news.clear()
             await self._news.wait()
         return self._batches.popleft()
 
     def take_now(self, most: int) -> list[Batch]:
-        """What else there is at this moment, oldest first."""
+        """At most `most` batches that are there already, oldest first."""
         return [self._batches.popleft() for _ in range(min(most, len(self._batches)))]
 
     def done(self, batch: Batch) -> None:
-        """A batch was handed on, kept or given up."""
+        """Free the room of a batch that was forwarded, stored or dropped."""
         key, size = _key(batch), len(batch.request)
         self._held -= size
         self._held_of[key] -= size
@@ -104,7 +104,7 @@ class TelemetryQueue:
             self._idle.set()
 
     async def empty(self) -> None:
-        """Wait until nothing waits and nothing is under way."""
+        """Wait until no batch waits or is being sent."""
         await self._idle.wait()
 
 

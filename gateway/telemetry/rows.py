@@ -1,4 +1,4 @@
-"""Telemetry as rows of one table: a row for each log record, span and metric."""
+"""Converts telemetry to rows of one table: a row for each log record, span and metric."""
 
 import base64
 import json
@@ -16,7 +16,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from gateway.telemetry.queue import Batch
 
 _LARGEST_TIME = 2**63 - 1
-"""SQLite's integers have a sign, and OTLP's times have none."""
+"""SQLite's integers are signed, and OTLP's times are not."""
 
 _STATUSES = {0: "unset", 1: "ok", 2: "error"}
 
@@ -26,19 +26,19 @@ class Row:
     """What the embedded store keeps of one item."""
 
     time: int
-    """Unix nanoseconds, as the sender says; 0 where it does not."""
+    """Unix nanoseconds, from the sender; 0 if it states none."""
     signal: str
     org: str
     install: str
     key: str
     name: str
-    """Of a span or metric; of a log record, its severity."""
+    """The name of a span or metric; the severity of a log record."""
     text: str
     """A log record's body, a span's status and duration, a metric's points."""
     trace: str
     span: str
     attributes: str
-    """JSON: the item's own, and under `resource` those of whatever sent it."""
+    """JSON: the item's own attributes, and under `resource` those of its resource."""
 
 
 def rows(batch: Batch) -> Iterator[Row]:
@@ -90,7 +90,7 @@ def _attributes(attributes: Any) -> dict[str, Any]:
 
 
 def value_of(value: AnyValue) -> Any:
-    """An attribute's value as JSON has it; bytes become base64."""
+    """An attribute's value as JSON; bytes become base64."""
     kind = value.WhichOneof("value")
     match kind:
         case "array_value":

@@ -1,4 +1,4 @@
-"""`[telemetry]` in `gateway.toml`: what becomes of the workers' telemetry."""
+"""`[telemetry]` in `gateway.toml`: where the workers' telemetry goes."""
 
 import asyncio
 import logging
@@ -26,30 +26,30 @@ _MIB = 1024 * 1024
 
 
 class TelemetrySection(BaseModel):
-    """Either a collector or a store; without the section, the gateway takes no telemetry."""
+    """Either a collector or a store; without the section, the gateway accepts no telemetry."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     collector: Annotated[str, Field(pattern=r"^https?://[^\s]+$")] | None = None
     """The address of an OTLP collector over HTTP, the part above `/v1/logs`."""
     ca: File | None = None
-    """PEM of the authorities to trust for it, where they are none of the usual ones."""
+    """PEM of the authorities to trust for the collector, if not the usual ones."""
     authorization: File | None = None
-    """A file with what the collector wants as `Authorization`, for example `Bearer …`."""
+    """A file with the collector's `Authorization` header, for example `Bearer …`."""
     patience_seconds: PositiveFloat = 300.0
     """How long telemetry waits for a collector that is away; then the oldest is dropped."""
     store: File | None = None
-    """A file on this machine, for SQLite."""
+    """An SQLite file on this machine."""
     store_mib: PositiveInt = 1024
     store_days: PositiveFloat = 14.0
     queue_mib: PositiveInt = 64
-    """What may wait in memory; beyond it, workers are told to come again later."""
+    """How much may wait in memory; beyond that, workers are asked to retry later."""
     queue_mib_each: PositiveInt = 16
-    """Of one worker."""
+    """Limit of one worker."""
     requests_per_second: PositiveFloat = 10.0
-    """Of one worker."""
+    """Limit of one worker."""
     requests_at_once: PositiveFloat = 100.0
-    """How many of them may come in one burst."""
+    """How many requests of one worker may come in one burst."""
 
     @model_validator(mode="after")
     def _one_place(self) -> "TelemetrySection":
@@ -62,11 +62,11 @@ class TelemetrySection(BaseModel):
         return self
 
     def sink(self) -> Sink:
-        """Where telemetry goes.
+        """The destination of telemetry.
 
         Raises:
             OSError: a file cannot be read.
-            StoreUnusable: the store cannot be made.
+            StoreUnusable: the store cannot be created.
         """
         if self.store is not None:
             return TelemetryStore(self.store, self.store_mib * _MIB, self.store_days * 86400)
@@ -87,10 +87,10 @@ class TelemetrySection(BaseModel):
         audit: Audit,
         drain_seconds: float = 10.0,
     ) -> AsyncIterator[list[BaseRoute]]:
-        """The routes; at the end, what waits is handed on for a while.
+        """The routes; at the end, waiting telemetry is still delivered for `drain_seconds`.
 
         Raises:
-            OSError, StoreUnusable: as `sink`.
+            OSError, StoreUnusable: as in `sink`.
         """
         rate = Rate(self.requests_per_second, self.requests_at_once)
         callers = Callers(authenticator, access, audit, rate)
@@ -107,7 +107,7 @@ async def taking_in(
     drain_seconds: float,
     limits: IntakeLimits | None = None,
 ) -> AsyncIterator[list[BaseRoute]]:
-    """Routes that put telemetry into the queue, which the sink empties meanwhile."""
+    """Routes that put telemetry into the queue, while the sink empties it."""
     intake = Intake(callers, queue, limits or IntakeLimits())
     sinking = asyncio.create_task(sink.run(queue), name="telemetry")
     try:
@@ -119,7 +119,7 @@ async def taking_in(
         )
         if not emptied.done():
             emptied.cancel()
-            _log.warning("%d bytes of telemetry are lost: nobody took them.", queue.held_bytes)
+            _log.warning("%d bytes of telemetry are lost: nobody accepted them.", queue.held_bytes)
     finally:
         intake.close()
         sinking.cancel()

@@ -1,4 +1,4 @@
-"""The three kinds of telemetry in OTLP, and what they have in common."""
+"""OTLP's three signals (logs, traces, metrics), and what they have in common."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
 @dataclass(frozen=True)
 class Signal:
-    """Where one kind's fields lie; everything in OTLP is resource, then scope, then item."""
+    """The names of one signal's fields; OTLP nests items in scopes, and scopes in resources."""
 
     name: str
     request: type[Message]
@@ -26,7 +26,7 @@ class Signal:
 
     @property
     def path(self) -> str:
-        """Where it is sent, by the specification."""
+        """The path that it is sent to, by the specification."""
         return f"/v1/{self.name}"
 
     def resources_of(self, request: Message) -> Any:
@@ -73,13 +73,13 @@ SIGNALS = (LOGS, TRACES, METRICS)
 
 
 def points_of(metric: Metric) -> Any:
-    """The repeated field of a metric's points; nothing where it has none."""
+    """The repeated field of a metric's points; empty if it has none."""
     kind = metric.WhichOneof("data")
     return getattr(metric, kind).data_points if kind else ()
 
 
 def size_of(item: Any) -> int:
-    """As what an item counts: a metric as its points, as `partial_success` has it."""
+    """How many items it counts as in `partial_success`: a metric counts as its points."""
     return len(points_of(item)) if isinstance(item, Metric) else 1
 
 

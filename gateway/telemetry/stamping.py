@@ -1,9 +1,9 @@
-"""Makes telemetry safe to hand on: within bounds, and with the sender's identity on it.
+"""Makes telemetry safe to pass on: limits its size, and stamps it with its sender's identity.
 
-Who sent it is written by the gateway into each resource: `exclave.org`, `exclave.install` and
-`exclave.key`. What the sender wrote there is thrown away, with everything else that could be taken
-for it: stores of telemetry put the attributes of resource, scope and item together, and turn dots
-into underscores.
+The gateway writes the sender into each resource: `exclave.org`, `exclave.install` and
+`exclave.key`. Whatever the sender wrote there is removed, and so is everything that could be
+mistaken for it, since stores of telemetry merge the attributes of resource, scope and item, and
+turn dots into underscores.
 """
 
 import re
@@ -22,22 +22,23 @@ INSTALL = "exclave.install"
 KEY = "exclave.key"
 
 _RESERVED = re.compile(r"[^a-z0-9]*exclave(?![a-z0-9])", re.IGNORECASE)
-"""Of resources: everything that begins with the name."""
+"""Refused in resources: everything that begins with the name."""
 _IDENTITY = re.compile(r"[^a-z0-9]*exclave[^a-z0-9]+(org|install|key)[^a-z0-9]*", re.IGNORECASE)
-"""Of scopes and items, which may have other attributes of ours."""
+"""Refused in scopes and items, which may have other attributes of Exclave's."""
 _MAYBE_IDENTITY = re.compile(rb"exclave[^a-z0-9]{1,12}(?:org|install|key)", re.IGNORECASE)
 
 _FLOOD = 5
-"""So many times what is taken is refused as a whole: even to drop it would take too long."""
+"""A request with this many times the allowed items is refused as a whole: even dropping the excess
+would take too long."""
 
 
 class TooMany(Exception):
-    """A request is made of more parts than anybody sends."""
+    """A request has more parts than anybody would send."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one request may hold; what is beyond is cut or dropped, and counted."""
+    """What one request may contain; anything beyond is cut or dropped, and counted."""
 
     resources: int = 1_000
     scopes: int = 10_000
@@ -45,9 +46,9 @@ class Bounds:
     """Log records, spans, data points."""
     item_bytes: int = 256 * 1024
     parts: int = 1_000
-    """Of one span: events and links."""
+    """Events and links of one span."""
     text_bytes: int = 64 * 1024
-    """Of a log record's body."""
+    """The body of a log record."""
     attributes: int = 128
     key_bytes: int = 256
     value_bytes: int = 4 * 1024
@@ -55,19 +56,19 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Stamped:
-    """What goes on, and what was dropped of it."""
+    """How many items were kept and dropped."""
 
     items: int
     dropped: int
 
 
 def stamp(signal: Signal, request: Message, identity: Identity, bounds: Bounds) -> Stamped:
-    """Change the request in place.
+    """Limit and stamp the request, in place.
 
     Raises:
-        TooMany: resources or scopes; the request is of no use then.
+        TooMany: it has too many resources or scopes, or far too many items.
     """
-    # What this version does not know it could not look at: a collector may know it.
+    # Unknown fields cannot be checked here, but a collector may understand them.
     request.DiscardUnknownFields()
     resources = signal.resources_of(request)
     _refuse_floods(signal, resources, bounds)
@@ -84,7 +85,7 @@ def stamp(signal: Signal, request: Message, identity: Identity, bounds: Bounds) 
 
 
 def _refuse_floods(signal: Signal, resources: Any, bounds: Bounds) -> None:
-    """By what can be counted without looking at each: millions of empty items fit into a body."""
+    """Counts without looking at each item, since millions of empty ones fit into a body."""
     if len(resources) > bounds.resources:
         raise TooMany(f"it has {len(resources)} resources, more than {bounds.resources}")
     scopes = sum(len(signal.scopes_of(one)) for one in resources)
@@ -105,7 +106,7 @@ def _stamp_resource(resource: Resource, identity: Identity, bounds: Bounds) -> N
 
 
 def _bound_items(items: Any, bounds: Bounds, room: int, forged: bool) -> tuple[int, int]:
-    """Cut what is long and drop what is too much; returns how many were kept and dropped."""
+    """Cut items that are too long, and drop excess ones; returns the counts of kept and dropped."""
     kept = dropped = 0
     good: list[Any] = []
     for item in items:
@@ -129,7 +130,7 @@ def _is_bounded(item: Any, bounds: Bounds) -> bool:
 
 def _bound_item(item: Any, bounds: Bounds, forged: bool) -> None:
     length = item.ByteSize()
-    # Most items are smaller than the smallest thing that could be cut.
+    # Skipped for most items, which are too small to contain anything that must be cut.
     if forged or length > min(bounds.key_bytes, 2 * bounds.attributes):
         for attributes in attributes_of(item):
             _bound(attributes, bounds, _IDENTITY.fullmatch if forged else None)
@@ -140,7 +141,7 @@ def _bound_item(item: Any, bounds: Bounds, forged: bool) -> None:
 def _bound(
     attributes: Any, bounds: Bounds, refused: Callable[[str], re.Match[str] | None] | None
 ) -> None:
-    """Cut attributes in place, and drop those that are too many or have a name that is refused."""
+    """Cut attributes in place, and drop excess ones and those whose name is refused."""
     if len(attributes) > bounds.attributes:
         del attributes[bounds.attributes :]
     if refused is not None:

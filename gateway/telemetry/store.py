@@ -1,7 +1,7 @@
-"""Keeps telemetry on this machine, in one SQLite file that can be searched while it is written.
+"""Stores telemetry on this machine, in one SQLite file that can be queried while it is written.
 
-What is older than its limit goes, and beyond the size limit the oldest goes first; the file itself
-stays below that, since freed pages are used again.
+Rows older than the age limit are deleted. Beyond the size limit the oldest rows are deleted first;
+the file stays within it, since freed pages are reused.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from gateway.telemetry.rows import Row, rows
 _log = logging.getLogger(__name__)
 
 _BATCHES_AT_ONCE = 100
-"""Of one transaction."""
+"""How many batches are written in one transaction."""
 _DELETED_AT_ONCE = 1_000
 _CHECK_SECONDS = 60.0
 _TRY_AGAIN_SECONDS = 5.0
@@ -47,22 +47,22 @@ CREATE INDEX IF NOT EXISTS telemetry_by_trace ON telemetry (trace) WHERE trace <
 
 
 class StoreUnusable(Exception):
-    """The file cannot be made, or is no store of telemetry."""
+    """The file cannot be created, or is not a telemetry store."""
 
 
 @dataclass
 class TelemetryStore:
-    """Implements `Sink` with a file."""
+    """Implements `Sink` with an SQLite file."""
 
     path: Path
     limit_bytes: int = 1024**3
     limit_seconds: float = 14 * 86400.0
     clock: Callable[[], float] = time.time
     kept: int = field(default=0, init=False)
-    """Rows, since this process began."""
+    """Rows stored since the start of this process."""
 
     def __post_init__(self) -> None:
-        """Make the file; raises StoreUnusable."""
+        """Create the file; raises StoreUnusable."""
         self._checked = float("-inf")
         make_private_folder(self.path.parent)
         try:
@@ -70,10 +70,10 @@ class TelemetryStore:
             with closing(self._connect()) as database:
                 database.executescript(_SCHEMA)
         except (OSError, sqlite3.Error) as error:
-            raise StoreUnusable(f"telemetry cannot be kept in {self.path}: {error}") from error
+            raise StoreUnusable(f"telemetry cannot be stored in {self.path}: {error}") from error
 
     async def run(self, queue: TelemetryQueue) -> None:
-        """As `Sink` says; while the disk takes nothing, batches wait and senders are held back."""
+        """As in `Sink`; while the disk cannot be written, batches wait and the queue fills up."""
         database = await asyncio.to_thread(self._connect)
         try:
             while True:
@@ -91,18 +91,18 @@ class TelemetryStore:
         while True:
             writing = asyncio.ensure_future(asyncio.to_thread(self.keep, database, batches))
             try:
-                # A cancel must not close the database while the thread writes to it.
+                # A cancel must not close the database while the thread is writing to it.
                 await asyncio.shield(writing)
                 return
             except asyncio.CancelledError:
                 await asyncio.wait({writing})
                 raise
             except sqlite3.Error as error:
-                _log.error("Telemetry cannot be kept in %s now: %s", self.path, error)
+                _log.error("Telemetry cannot be stored in %s now: %s", self.path, error)
                 await asyncio.sleep(_TRY_AGAIN_SECONDS)
 
     def keep(self, database: sqlite3.Connection, batches: Iterable[Batch]) -> None:
-        """Write batches as one transaction, and delete what is over a limit."""
+        """Write batches in one transaction, and delete rows over a limit."""
         now = self.clock()
         found = [(int(now * 1e9), *astuple(row)) for batch in batches for row in rows(batch)]
         marks = ", ".join("?" * (len(fields(Row)) + 1))
@@ -120,10 +120,10 @@ class TelemetryStore:
             pass
 
     def _connect(self) -> sqlite3.Connection:
-        # One thread at a time uses it, and not always the same.
+        # One thread at a time uses it, but not always the same one.
         database = sqlite3.connect(self.path, check_same_thread=False)
         database.execute("PRAGMA journal_mode = WAL")
-        # A crash of the machine may cost the last seconds, and never the file.
+        # A crash of the machine may lose the last seconds, but never corrupts the file.
         database.execute("PRAGMA synchronous = NORMAL")
         return database
 
@@ -134,7 +134,7 @@ class TelemetryStore:
         return (ask("page_count") - ask("freelist_count")) * ask("page_size")
 
     def _delete_oldest(self, database: sqlite3.Connection) -> bool:
-        """Whether there was anything to delete."""
+        """Delete the oldest rows; whether there were any."""
         with database:
             deleted = database.execute(
                 "DELETE FROM telemetry WHERE id IN (SELECT id FROM telemetry ORDER BY id LIMIT ?)",

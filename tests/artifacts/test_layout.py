@@ -209,7 +209,7 @@ def test_a_writer_that_comes_too_late_does_not_change_the_blob(
 
 
 @pytest.mark.parametrize("upload_id", ["..", "../../apps+shop/index.json", "", "0" * 32, "x" * 32])
-def test_an_unknown_upload_is_told(repository: Repository, upload_id: str) -> None:
+def test_an_unknown_upload_is_reported(repository: Repository, upload_id: str) -> None:
     with pytest.raises(UploadUnknown):
         repository.upload(upload_id)
 

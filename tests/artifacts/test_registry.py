@@ -192,7 +192,7 @@ def test_an_address_that_does_not_answer_is_named() -> None:
 
 
 @pytest.mark.parametrize(("status", "passing"), [(503, True), (429, True), (403, False)])
-def test_tells_what_a_refusal_said(status: int, passing: bool) -> None:
+def test_reports_what_a_refusal_said(status: int, passing: bool) -> None:
     for client in answering(PlainTextResponse("the reason", status_code=status)):
         with pytest.raises(RegistryRefused, match="the reason") as refusal:
             client.get_blob(SHOP, digest_of(b""))

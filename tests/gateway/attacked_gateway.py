@@ -1,11 +1,11 @@
-"""A gateway as a process of its own, whose memory is looked at while strangers attack it.
+"""A gateway in its own process, whose memory is measured while strangers attack it.
 
 python -m tests.gateway.attacked_gateway TEMPORAL FOLDER
 
-It prints its port when it is up. `acme` and `other` are credentials, over gRPC and at `/v1/told`.
+It prints its port when it is up. `acme` and `other` are credentials, over gRPC and at `/v1/whoami`.
 """
 
-# First of all: gRPC reads environment variables as it is imported, which this one sets.
+# Imported first: it sets environment variables that gRPC reads when it is imported.
 from workers.gateway import keep_what_is_there, run_loop  # isort: split
 
 import asyncio
@@ -27,22 +27,22 @@ from tests.gateway.gateway_parts import Credentials, Site, install
 async def main(temporal: str, folder: str) -> None:
     known = Credentials({name: install(name) for name in ("acme", "other")})
     site = Site(temporal, Authority.of(Path(folder)), known)
-    # Each attack is waited for to its end.
+    # The tests wait for each attack to end.
     site.front = FrontLimits(proof_seconds=1.0)
     callers = Callers(site.credentials, site.standings, Audit(), Rate(1000, 1000))
 
-    async def told(request: Request) -> Response:
+    async def whoami(request: Request) -> Response:
         try:
             who = callers.admit(request).shown
         except Refused as refused:
-            callers.denied(request, refused, "told")
+            callers.denied(request, refused, "whoami")
             return PlainTextResponse(refused.reason, refused.status)
         size = 0
         async for piece in request.stream():
             size += len(piece)
         return PlainTextResponse(f"{who} {size}")
 
-    site.routes = (Route("/v1/told", told, methods=["GET", "POST"]),)
+    site.routes = (Route("/v1/whoami", whoami, methods=["GET", "POST"]),)
     async with site.gateway() as gateway:
         keep_what_is_there()
         print(gateway.port, flush=True)

@@ -1,4 +1,4 @@
-"""What a stranger sends who means harm: TLS by the standard library, HTTP/2 frames by hand."""
+"""What a malicious stranger sends: TLS by the standard library, HTTP/2 frames made by hand."""
 
 import asyncio
 import ssl
@@ -19,7 +19,7 @@ def frame(kind: int, flags: int, stream: int, body: bytes = b"") -> bytes:
 
 
 def integer(value: int, bits: int, first: int) -> bytes:
-    """HPACK's (RFC 7541, 5.1)."""
+    """An integer in HPACK (RFC 7541, 5.1)."""
     most = (1 << bits) - 1
     if value < most:
         return bytes((first | value,))
@@ -36,12 +36,12 @@ def text(value: bytes) -> bytes:
 
 
 def literal(name: str, value: str) -> bytes:
-    """A header that is not put into the table."""
+    """A header that is not added to the table."""
     return b"\x00" + text(name.encode()) + text(value.encode())
 
 
 def indexed(name: str, value: str) -> bytes:
-    """A header that is put into the table."""
+    """A header that is added to the table."""
     return b"\x40" + text(name.encode()) + text(value.encode())
 
 
@@ -53,12 +53,12 @@ def request(path: str = POLL, word: str = "") -> bytes:
 
 
 def odd() -> Iterator[int]:
-    """Numbers of streams, as a client has them."""
+    """Stream numbers of a client."""
     return iter(range(1, 2**31, 2))
 
 
 Sending = Callable[[str], Iterator[bytes]]
-"""What one connection sends, without end; with a credential's word, or an empty one."""
+"""What one connection sends, endlessly, given a credential or an empty string."""
 
 
 def continuations(word: str) -> Iterator[bytes]:
@@ -71,7 +71,7 @@ def continuations(word: str) -> Iterator[bytes]:
 
 
 def small_continuations(word: str) -> Iterator[bytes]:
-    """The same, of many little headers."""
+    """The same, made of many small headers."""
     yield PREFACE + frame(SETTINGS, 0, 0) + frame(HEADERS, 0, 1, request(word=word))
     piece = b"".join(literal(f"x{number % 100}", "") for number in range(2_000))[:16_000]
     while True:
@@ -79,14 +79,14 @@ def small_continuations(word: str) -> Iterator[bytes]:
 
 
 def empty_continuations(word: str) -> Iterator[bytes]:
-    """The same, of nothing."""
+    """The same, made of empty frames."""
     yield PREFACE + frame(SETTINGS, 0, 0) + frame(HEADERS, 0, 1, request(word=word))
     while True:
         yield frame(CONTINUATION, 0, 1) * 1_000
 
 
 def rapid_resets(word: str) -> Iterator[bytes]:
-    """Calls that are taken back as soon as they are made."""
+    """Calls that are cancelled as soon as they are made."""
     yield PREFACE + frame(SETTINGS, 0, 0)
     streams = odd()
     headers = request(word=word)
@@ -130,7 +130,7 @@ def window_updates(word: str) -> Iterator[bytes]:
 
 
 def hpack_bombs(word: str) -> Iterator[bytes]:
-    """A large header in the table, and thousands of references of a byte to it."""
+    """A large header in the table, and thousands of one-byte references to it."""
     yield PREFACE + frame(SETTINGS, 0, 0)
     streams = odd()
     first = request(word=word) + indexed("x-bomb", "b" * 4_000)
@@ -152,26 +152,26 @@ def large_bodies(word: str) -> Iterator[bytes]:
 
 
 def pipelined(word: str) -> Iterator[bytes]:
-    """Requests over HTTP/1.1 that are each refused, without waiting for the answers."""
+    """HTTP/1.1 requests that are all refused, sent without waiting for the answers."""
     while True:
-        yield b"GET /v1/told HTTP/1.1\r\nHost: gw\r\n\r\n" * 200
+        yield b"GET /v1/whoami HTTP/1.1\r\nHost: gw\r\n\r\n" * 200
 
 
 def pipelined_questions(word: str) -> Iterator[bytes]:
-    """Requests that nobody is refused."""
+    """Requests that anybody may make."""
     while True:
         yield b"GET /healthz HTTP/1.1\r\nHost: gw\r\n\r\n" * 200
 
 
 def endless_header(word: str) -> Iterator[bytes]:
-    yield b"GET /v1/told HTTP/1.1\r\nHost: gw\r\nX-Long: "
+    yield b"GET /v1/whoami HTTP/1.1\r\nHost: gw\r\nX-Long: "
     while True:
         yield b"a" * 16_000
 
 
 def endless_body(word: str) -> Iterator[bytes]:
-    """A body that is sent though it was refused."""
-    yield b"POST /v1/told HTTP/1.1\r\nHost: gw\r\nContent-Length: 1000000000000\r\n\r\n"
+    """A body that is sent although the request was refused."""
+    yield b"POST /v1/whoami HTTP/1.1\r\nHost: gw\r\nContent-Length: 1000000000000\r\n\r\n"
     while True:
         yield b"b" * 16_000
 
@@ -216,7 +216,7 @@ class Attacker:
             writer.transport.abort()
 
     async def send(self, sending: Sending, most: int, word: str = "") -> int:
-        """Send on one connection until it ends; how many bytes went out, at most so many."""
+        """Send at most `most` bytes on one connection until it ends; returns how many were sent."""
         sent = 0
         protocol = "h2" if sending in HTTP2 else "http/1.1"
         with suppress(ConnectionError, ssl.SSLError, TimeoutError):

@@ -23,5 +23,5 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @pytest.fixture
 def site(server: Client, authority: Authority) -> Site:
-    """What gateways before that server have in common; a test adds credentials."""
+    """The settings of gateways in front of that server; a test adds credentials."""
     return Site(server.service_client.config.target_host, authority, Credentials({}))

@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 ORG = "dev"
 PATIENCE_SECONDS = 60
-"""Far above what anything here takes."""
+"""Far longer than anything here takes."""
 
 
 class Clock:
@@ -77,7 +77,7 @@ class Org:
 
     @property
     def address(self) -> str:
-        """Temporal's."""
+        """Temporal's address."""
         return self.client.service_client.config.target_host
 
     @property
@@ -105,14 +105,14 @@ class Org:
         return found
 
     def signed(self, subject: str, worker: WorkerIdentity) -> EarlierAnswer:
-        """An answer of the control side that the Access workflow knows nothing of (any more)."""
+        """An answer of the control side that the Access workflow does not know (any more)."""
         sealing = decoded(worker.public.sealing)
         sealed = seal(b"as before", sealing, sealed_about("payload keys", subject))
         data = answer_bytes(subject, worker.public, sealed)
         signature = EnrolmentKey(bytes(range(32))).signing.sign(data)
         return EarlierAnswer(sealed=sealed, signature=encoded(signature))
 
-    async def tell(self, update: str, subject: str, **more: Any) -> AccessChanged:
+    async def update(self, update: str, subject: str, **more: Any) -> AccessChanged:
         found: AccessChanged = await soon(
             self.entity.execute_update(
                 update, {"subject": subject, **more}, result_type=AccessChanged
@@ -121,7 +121,7 @@ class Org:
         return found
 
     async def refusal(self, waiting: Awaitable[Any]) -> tuple[str, str]:
-        """The code and the words with which an update is refused."""
+        """The code and the message with which an update is refused."""
         try:
             await waiting
         except WorkflowUpdateFailedError as error:
@@ -142,7 +142,7 @@ class Org:
         if self.name == self.client.namespace:
             await tell_token_keys(self.client, self.authority)
             return
-        # Beside the namespace's own, where a test has several on one server.
+        # With an id of its own, since a test may have several on one server.
         await self.client.start_workflow(
             "Access",
             {"org": self.name},
@@ -189,7 +189,7 @@ async def controlled(
     vouching: Vouching | None = None,
     payload_keys: PayloadKeys = lambda subject: f"payload keys of {subject}".encode(),
 ) -> AsyncIterator[Org]:
-    """A control worker of the org, with an enrolment key. All that ran must replay in the end."""
+    """A control worker of the org, with an enrolment key. At the end, all histories must replay."""
     authority = EnrolmentAuthority([key or EnrolmentKey(bytes(range(32)))])
     activities = AccessActivities(
         authority,

@@ -1,4 +1,4 @@
-"""A gateway for tests: the real one, with credentials and standing that a test can set."""
+"""A gateway for tests: the real one, with credentials and standings that a test can set."""
 
 import asyncio
 import gc
@@ -45,7 +45,7 @@ def build(org: str = "dev") -> Identity:
 
 
 class Credentials:
-    """Words that are credentials; one whose time is over is refused, as a real one is."""
+    """Plain words as credentials; an expired one is refused, as a real one is."""
 
     def __init__(self, known: Mapping[str, Identity]) -> None:
         self.known = dict(known)
@@ -61,7 +61,7 @@ class Credentials:
 
 
 class Standings:
-    """Who is paused or revoked; everybody else is allowed."""
+    """Knows who is paused or revoked; everybody else is allowed."""
 
     def __init__(self) -> None:
         self._standings: dict[tuple[str, str], Standing] = {}
@@ -80,7 +80,7 @@ class Standings:
         return change
 
     async def watched(self, identity: Identity, polls: int = 1) -> None:
-        """Wait until so many polls of an identity wait."""
+        """Wait until this many polls of an identity are waiting."""
         while len(self._watching[identity.org, identity.shown]) < polls:
             self._watched.clear()
             await self._watched.wait()
@@ -94,7 +94,7 @@ class Standings:
 
 @dataclass(frozen=True)
 class Address:
-    """Where a gateway is, and how one connects to it."""
+    """Where a gateway is, and how to connect to it."""
 
     port: int
     authority: Authority | None
@@ -105,8 +105,7 @@ class Address:
 
     @asynccontextmanager
     async def channel(self, word: str | None, *, alone: bool = False) -> AsyncIterator["Calling"]:
-        """A bare gRPC channel, as somebody without an SDK has it; with a connection of its own if
-        it is to be alone."""
+        """A bare gRPC channel, without an SDK; `alone` gives it a connection of its own."""
         options = [("grpc.use_local_subchannel_pool", int(alone))]
         if self.authority:
             trusted = grpc.ssl_channel_credentials(self.authority.pem)
@@ -117,7 +116,7 @@ class Address:
             yield Calling(channel, word)
 
     async def connect(self, word: str, namespace: str = "dev") -> Client:
-        """A client as a worker has it, with a credential."""
+        """A client like a worker's, with a credential."""
         tls = TLSConfig(server_root_ca_cert=self.authority.pem) if self.authority else False
         return await Client.connect(self.address, namespace=namespace, api_key=word, tls=tls)
 
@@ -130,7 +129,7 @@ class Gateway(Address):
 
 
 class Calling:
-    """Calls RPCs by their full names, in bytes."""
+    """Calls RPCs by their full names, with serialized messages."""
 
     def __init__(self, channel: aio.Channel, word: str | None) -> None:
         self._channel = channel
@@ -163,7 +162,7 @@ class Calling:
 
 @dataclass
 class Site:
-    """What several gateways side by side have in common: their configuration."""
+    """The configuration that several gateways share."""
 
     temporal: str
     authority: Authority | None
@@ -210,7 +209,7 @@ SETTINGS = {
 
 @asynccontextmanager
 async def temporal() -> AsyncIterator[Client]:
-    """The development server, with worker commands as `exclave dev` has them."""
+    """The development server, with worker commands enabled as in `exclave dev`."""
     async with await WorkflowEnvironment.start_local(
         namespace="dev",
         dev_server_existing_path=str(Path(sys.executable).with_name("temporal")),

@@ -1,12 +1,12 @@
-"""A gateway as a process of its own, with words for credentials, to be killed and to be measured.
+"""A gateway in its own process, with words as credentials, for tests that kill or measure it.
 
 python gateway_process.py TEMPORAL PORT FOLDER NAME...
 
-FOLDER is an authority's, or `-` for none; each NAME is an install, and its credential. It prints
-its port when it is up.
+FOLDER is an authority's, or `-` for none; each NAME is an install and also its credential. It
+prints its port when it is up.
 """
 
-# First of all: gRPC reads environment variables as it is imported, which this one sets.
+# Imported first: it sets environment variables that gRPC reads when it is imported.
 from workers.gateway import keep_what_is_there, run_loop  # isort: split
 
 import asyncio
@@ -25,7 +25,7 @@ from tests.gateway.gateway_parts import Credentials, Site, install
 async def main(temporal: str, port: str, folder: str, *names: str) -> None:
     authority = None if folder == "-" else Authority.of(Path(folder))
     site = Site(temporal, authority, Credentials({name: install(name) for name in names}))
-    # One identity may take all of it, and all come from one address.
+    # High limits, since one identity may use everything, and all calls come from one address.
     site.limits = Limits(calls_per_second=1e6, calls_at_once=1e6, polls=200)
     site.front = FrontLimits(connections_per_address=10_000)
     leaving = asyncio.Event()

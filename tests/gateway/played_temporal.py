@@ -1,4 +1,4 @@
-"""A server that only plays Temporal, and a gateway before it."""
+"""A fake Temporal server, and a gateway in front of it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ OTHER = install("other")
 
 
 class Played(grpc.GenericRpcHandler):
-    """A server that answers as a test says, and remembers what it was asked."""
+    """A server that answers as a test wants, and remembers the calls."""
 
     def __init__(self) -> None:
         self.answer = b""

@@ -1,6 +1,6 @@
-"""Strangers attack a gateway's process with real sockets: its memory stays, and others are served.
+"""Strangers attack a gateway process over real sockets: its memory stays, and others are served.
 
-What is measured is the process's memory and whether calls pass, and never how long that takes.
+The tests measure the process's memory and whether calls pass, never how long that takes.
 """
 
 import asyncio
@@ -27,15 +27,15 @@ pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="module")]
 CONNECTIONS = 8
 ROUNDS = 2
 EACH = 16 * 1024 * 1024
-"""What an attacker would send on each connection; 256 MB in all."""
+"""How much an attacker would send on each connection; 256 MB in all."""
 GROWTH = 128 * 1024 * 1024
-"""Bytes by which the gateway's memory may grow: it could hold all that it is sent, and of
-headers that unpack to a hundred times their size as many times that."""
+"""Bytes by which the gateway's memory may grow. Without limits, it could hold everything it is
+sent, and a hundred times the size of compressed headers."""
 
 
 @dataclass(frozen=True)
 class Attacked:
-    """A gateway in a process of its own."""
+    """A gateway in its own process."""
 
     at: Address
     pid: int
@@ -80,8 +80,7 @@ async def passes(calling: Calling) -> None:
 
 
 async def under_attack(attacked: Attacked, sending: Sending, word: str = "") -> int:
-    """How much memory the gateway takes more, while a worker that was there before is served, and
-    one that comes meanwhile."""
+    """How much the gateway's memory grows, while an earlier worker and a new one are served."""
     async with attacked.at.channel("acme", alone=True) as worker:
         await passes(worker)
         before = most = attacked.memory
@@ -107,14 +106,14 @@ async def test_a_stranger_does_not_fill_the_memory(attacked: Attacked, sending: 
 
 
 async def test_a_stranger_is_closed_soon(attacked: Attacked) -> None:
-    """Whatever they send: none of their connections lasts."""
+    """None of their connections lasts, whatever they send."""
     for sending in (*HTTP2, *HTTP1):
-        # Without end: it returns only because the connection was ended.
+        # Sends endlessly, so it returns only because the connection was ended.
         await soon(attacked.attacker.send(sending, sys.maxsize))
 
 
 async def test_a_handshake_that_never_ends_is_closed(attacked: Attacked) -> None:
-    """TLS is behind the front: what strangers send before it is done counts as well."""
+    """TLS ends behind the front, so what strangers send during the handshake counts as well."""
     held = [await asyncio.open_connection("localhost", attacked.at.port) for _ in range(200)]
     before = attacked.memory
     hello = ssl.MemoryBIO()
@@ -123,7 +122,7 @@ async def test_a_handshake_that_never_ends_is_closed(attacked: Attacked) -> None
     with suppress(ssl.SSLWantReadError):
         handshake.do_handshake()
     first = hello.read()
-    # A record that says it is long, of which a byte comes at a time.
+    # A record that announces a great length, and arrives byte by byte.
     endless = b"\x16\x03\x03\x40\x00"
     for _, writer in held:
         writer.write(first + endless + b"x" * 1000)
@@ -138,7 +137,7 @@ async def test_a_handshake_that_never_ends_is_closed(attacked: Attacked) -> None
 
 async def test_a_pipeline_of_refusals_ends_with_the_first(attacked: Attacked) -> None:
     async with attacked.attacker.connection("http/1.1") as (reader, writer):
-        writer.write(b"GET /v1/told HTTP/1.1\r\nHost: gw\r\n\r\n" * 100)
+        writer.write(b"GET /v1/whoami HTTP/1.1\r\nHost: gw\r\n\r\n" * 100)
         answers = await soon(reader.read())
     assert answers.count(b"HTTP/1.1 401") == 1
     assert b"connection: close" in answers.lower()
@@ -157,6 +156,6 @@ async def test_a_pipeline_of_questions_ends_soon(attacked: Attacked) -> None:
 async def test_a_stolen_credential_does_not_fill_the_memory(
     attacked: Attacked, sending: Sending
 ) -> None:
-    """Its budget is larger, and has an end. (Headers that unpack to a hundred times their size take
-    so many times as much of it: SECURITY.md says so.)"""
+    """Its budget is larger, but limited. (Compressed headers may take a hundred times their size,
+    as SECURITY.md says.)"""
     assert await under_attack(attacked, sending, "other") < 2 * GROWTH

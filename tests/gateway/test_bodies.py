@@ -1,4 +1,4 @@
-"""What a message may be before anybody parses it."""
+"""Messages are decompressed and limited before anybody parses them."""
 
 import gzip
 

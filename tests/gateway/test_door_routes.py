@@ -53,7 +53,7 @@ async def test_a_worker_pulls_and_sends_at_one_port(authority: Authority, tmp_pa
     content = bytes(range(256)) * 20_000
     made = make_release(layout, content)
     pulls = PullSite(EmbeddedRegistry(layout))
-    pulls.installs.told = {"acme": [made.index]}
+    pulls.installs.pullable = {"acme": [made.index]}
     store = tmp_path / "telemetry.sqlite"
     trust = ssl.create_default_context(cafile=authority.ca)
     word = Word("nothing")

@@ -1,5 +1,5 @@
-"""What somebody tries who owns one install's worker: to stand in the way of all others, and to say
-more than a worker may."""
+"""What the owner of one install's worker might try: to block all others, and to send more than a
+worker may."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ from tests.gateway.played_temporal import playing
 
 
 class Slow:
-    """Calls whose messages do not come before they are let."""
+    """Calls whose messages do not arrive until the test lets them."""
 
     def __init__(self, channel: aio.Channel) -> None:
         self._method: aio.StreamUnaryMultiCallable[bytes, bytes] = channel.stream_unary(
@@ -121,7 +121,7 @@ def described(key: str, name: str = "") -> RecordWorkerHeartbeatRequest:
 
 
 async def test_nobody_fills_temporals_memory_with_made_up_processes(authority: Authority) -> None:
-    """For each key Temporal keeps a queue, of 0.3 MB, or a description for a day."""
+    """For each key, Temporal keeps a queue of 0.3 MB, or a description for a day."""
     limits = Limits(keys_per_second=0.001, keys_at_once=2)
     async with playing(authority, limits) as (played, _, gateway, acme):
         assert (await acme.status("PollNexusTaskQueue", commands_of("a")))[0] is StatusCode.OK
@@ -202,7 +202,7 @@ async def test_fields_that_the_gateway_does_not_know_go_no_further(authority: Au
         nested = b"\x12" + bytes([len(unknown)]) + unknown  # within task_queue
         for body in (
             queue.SerializeToString() + unknown,
-            # Given twice, messages are merged and the last of the others counts.
+            # When a field occurs twice, messages are merged, and of other values the last counts.
             queue.SerializeToString() * 2 + nested,
         ):
             await acme.start("PollActivityTaskQueue", body)
@@ -214,7 +214,7 @@ async def test_fields_that_the_gateway_does_not_know_go_no_further(authority: Au
 
 
 async def test_a_message_that_is_nested_without_end_is_refused(authority: Authority) -> None:
-    """A failure may have a cause, which is a failure."""
+    """A failure may have a cause, which is a failure itself."""
     nested = b""
     for _ in range(5_000):
         size, length = len(nested), b""

@@ -1,4 +1,4 @@
-"""What one identity may ask for, and what is told of those who ask for more."""
+"""The limits of each identity, and the log of denials."""
 
 import json
 import logging
@@ -122,6 +122,6 @@ def test_nor_do_many_together(caplog: pytest.LogCaptureFixture, clock: Clock) ->
     for number in range(1000):
         denied(audit, peer=f"10.0.{number // 250}.{number % 250}:1")
     assert len(caplog.messages) == 500
-    assert audit.counters.untold == 500
+    assert audit.counters.unlogged == 500
     caplog.clear()
     logging.getLogger("gateway.audit").debug("the log itself still works")

@@ -1,4 +1,4 @@
-"""A credential that is renewed reaches a Temporal client that is connected already."""
+"""A renewed credential reaches a Temporal client that is already connected."""
 
 import asyncio
 import socket
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.process
 
 
 class Seeing:
-    """The gateway's own authenticator, which also notes what it was shown."""
+    """The gateway's own authenticator, which also records what it was given."""
 
     def __init__(self, credentials: GatewayCredentials) -> None:
         self._credentials = credentials

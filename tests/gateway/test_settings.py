@@ -1,4 +1,4 @@
-"""What `gateway.toml` may say."""
+"""The settings in `gateway.toml`."""
 
 from pathlib import Path
 

@@ -51,7 +51,7 @@ async def greet(name: str) -> str:
 
 
 class Long:
-    """An activity that runs until it is told to end."""
+    """An activity that runs until it is asked to end."""
 
     def __init__(self) -> None:
         self.began = asyncio.Event()
@@ -72,7 +72,7 @@ class Long:
 
 
 class Quiet(Long):
-    """The same, but it heartbeats once, and so hears of nothing by its heartbeats."""
+    """The same, but it heartbeats only once, so it learns nothing from its heartbeats."""
 
     @activity.defn(name="quiet")
     async def run(self) -> str:
@@ -87,7 +87,7 @@ class Quiet(Long):
 
 
 class Asking(Quiet):
-    """One that never heartbeats; told to cancel, it asks whether that is a person's word."""
+    """It never heartbeats; when it is cancelled, it asks whether a person requested that."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -160,7 +160,7 @@ def long() -> Long:
 async def start(
     server: Client, name: str, *args: str, queue: str = "install.acme"
 ) -> ActivityHandle[str]:
-    """An activity of its own, without a workflow."""
+    """Start a standalone activity, without a workflow."""
     return await server.start_activity(
         name,
         args=args,
@@ -176,8 +176,8 @@ async def start(
 async def more_than_a_cut_poll_takes(
     server: Client,
 ) -> AsyncIterator[dict[str, ActivityHandle[str]]]:
-    """Two tasks, by their ids. That a poll is cut off is news to Temporal for a moment, in which it
-    may still give it one task; that one comes again after its timeouts."""
+    """Start two tasks; returns their ids. Temporal notices only after a moment that a poll was cut
+    off, and may lose one task to it, which comes again after its timeouts."""
     tasks = [await start(server, "greet", "acme") for _ in range(2)]
     try:
         yield {task.id: task for task in tasks}
@@ -202,7 +202,7 @@ async def working(gateway: Address, long: Long, word: str = "acme") -> AsyncIter
 
 
 async def pollers(server: Client, queue: str) -> list[str]:
-    """Who polls a queue, as Temporal knows them."""
+    """The pollers of a queue, as Temporal names them."""
     found = await server.workflow_service.describe_task_queue(
         DescribeTaskQueueRequest(
             namespace="dev",
@@ -369,7 +369,7 @@ async def test_a_revoked_identity_loses_its_waiting_poll_at_once(
         site.standings.set(ACME, Standing.REVOKED)
         assert await poll.code() is StatusCode.PERMISSION_DENIED
         assert "revoked" in (await poll.details() or "")
-        # The poll at Temporal ended with it: what comes now waits for whoever comes next.
+        # The poll at Temporal ended, too, so a new task waits for the next worker.
         async with more_than_a_cut_poll_takes(server) as tasks:
             status, _ = await acme.status("PollActivityTaskQueue")
             assert status is StatusCode.PERMISSION_DENIED
@@ -438,7 +438,7 @@ async def test_a_worker_goes_on_after_its_gateway_was_killed(
 
 
 async def gateway_process(site: Site, port: int) -> tuple[asyncio.subprocess.Process, int]:
-    """A gateway as a process, with the credential `acme`; it says its port when it is up."""
+    """A gateway in its own process, with the credential `acme`; returns it and its port."""
     assert site.authority is not None
     process = await asyncio.create_subprocess_exec(
         sys.executable,

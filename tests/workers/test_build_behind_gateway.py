@@ -160,11 +160,11 @@ async def test_a_build_worker_s_life_behind_the_gateway(
             )
             await an_install_cannot_push(org, address, tmp_path / "acme")
 
-            await org.tell("revoke", "build")
+            await org.update("revoke", "build")
             await gateway.says("is revoked now")
             with pytest.raises(ActivityFailureError):
                 await check(org, source, seconds=1)
-            await org.tell("restore", "build")
+            await org.update("restore", "build")
             await check(org, source, seconds=60)
             worker.process.kill()
             worker.process.wait()

@@ -131,18 +131,18 @@ async def test_a_worker_s_life_behind_the_gateway(
             pausing.resume(data)
             assert (await describe(org)).protocol
 
-            await org.tell("revoke", "install/acme")
+            await org.update("revoke", "install/acme")
             await gateway.says("is revoked now")
             with pytest.raises(ActivityFailureError):
                 await describe(org, seconds=1)
-            await org.tell("restore", "install/acme")
+            await org.update("restore", "install/acme")
             assert (await describe(org)).protocol
 
-            await org.tell("pause", "install/acme")
+            await org.update("pause", "install/acme")
             await gateway.says("is paused now")
             with pytest.raises(ActivityFailureError):
                 await describe(org, seconds=1)
-            await org.tell("resume", "install/acme")
+            await org.update("resume", "install/acme")
             assert (await describe(org)).protocol
             await ask_for_a_log(org)
 

@@ -104,12 +104,12 @@ async def _ask_access(org: Org, chance: random.Random, workers: list[WorkerIdent
         case "enrol":
             await org.enrol(subject, chance.choice(workers))
         case "change":
-            await org.tell(chance.choice(["pause", "resume", "revoke", "restore"]), subject)
+            await org.update(chance.choice(["pause", "resume", "revoke", "restore"]), subject)
         case "malformed":
             bare = org.request(subject, workers[0]).model_copy(update={"token": None})
             await soon(org.entity.execute_update("enrol", bare))
         case "unknown":
-            await org.tell("resume", "install/nobody")
+            await org.update("resume", "install/nobody")
         case "page":
             await org.page()
 

@@ -1,4 +1,4 @@
-"""Who may pass, against a real Temporal server: enrolled, revoked, paused, and told at once."""
+"""Who may pass, against a real Temporal server: enrolled, revoked, paused, and noticed at once."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -27,7 +27,7 @@ async def client() -> AsyncIterator[Client]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def org(client: Client) -> AsyncIterator[Org]:
-    # Not the machine's time: expiry is judged by the control side's clock alone.
+    # Not the machine's time: only the control side's clock decides on expiry.
     async with controlled(client, Clock(4_000_000_000.0)) as found:
         await found.begin()
         yield found
@@ -51,7 +51,7 @@ def subject(request: pytest.FixtureRequest) -> str:
 
 
 async def until(watch: AccessWatch, subject: str, worker: WorkerIdentity, wanted: Standing) -> None:
-    """By what changes alone: a watch that misses a change hangs here."""
+    """Waits only for signalled changes, so a watch that misses one hangs here."""
     who = identity(subject, worker)
 
     async def reached() -> None:
@@ -86,26 +86,26 @@ async def test_revoking_wakes_what_waits(
     waiting = [watch.changed(who) for _ in range(1000)]
     bystander = watch.changed(identity("install/bystander", worker))
     await asyncio.sleep(0)
-    await org.tell("revoke", subject, by="ann", reason="left")
+    await org.update("revoke", subject, by="ann", reason="left")
     await soon(asyncio.gather(*waiting))
     assert watch.standing(who) is Standing.REVOKED
     assert not bystander.done()
     bystander.cancel()
     await asyncio.wait({bystander})
     assert watch._waiters == {}, "nothing is kept of those that wait no more"
-    await org.tell("restore", subject)
+    await org.update("restore", subject)
     await until(watch, subject, worker, Standing.ALLOWED)
 
 
 async def test_a_pause_and_its_end(
     org: Org, watch: AccessWatch, subject: str, worker: WorkerIdentity
 ) -> None:
-    await org.tell("pause", subject)
+    await org.update("pause", subject)
     await org.enrol(subject, worker)
     await until(watch, subject, worker, Standing.PAUSED)
-    await org.tell("resume", subject)
+    await org.update("resume", subject)
     await until(watch, subject, worker, Standing.ALLOWED)
-    changed = await org.tell("pause", subject, by="ann", reason="their audit")
+    changed = await org.update("pause", subject, by="ann", reason="their audit")
     assert changed.access.told == "ann: their audit"
     await until(watch, subject, worker, Standing.PAUSED)
 
@@ -118,13 +118,13 @@ async def test_one_key_is_revoked_and_the_other_goes_on(
     await org.enrol(subject, worker, token)
     await org.enrol(subject, other)
     await until(watch, subject, other, Standing.ALLOWED)
-    await org.tell("revoke", subject, key=worker.thumbprint)
+    await org.update("revoke", subject, key=worker.thumbprint)
     await until(watch, subject, worker, Standing.REVOKED)
     assert watch.standing(identity(subject, other)) is Standing.ALLOWED
     code, words = await org.refusal(org.enrol(subject, worker, token))
     assert code == "key_revoked"
     assert "new ones" in words
-    await org.tell("restore", subject, key=worker.thumbprint)
+    await org.update("restore", subject, key=worker.thumbprint)
     await until(watch, subject, worker, Standing.ALLOWED)
 
 
@@ -170,7 +170,7 @@ async def test_what_proves_nothing_is_refused(
         case "other org":
             request = org.request(subject, worker, org.token(subject, org="other"))
         case "other keys":
-            # What a gateway that was taken over would try: the proof is of the worker's keys.
+            # What a compromised gateway would try; but the proof covers the worker's keys.
             other = WorkerIdentity.generate().public
             request = request.model_copy(update={"keys": other})
         case "own secret":
@@ -188,7 +188,7 @@ async def test_what_proves_nothing_is_refused(
 async def test_a_revoked_install_cannot_enrol_again(
     org: Org, subject: str, worker: WorkerIdentity
 ) -> None:
-    await org.tell("revoke", subject)
+    await org.update("revoke", subject)
     code, words = await org.refusal(org.enrol(subject, worker))
     assert code == "revoked"
     assert "exclave access restore" in words
@@ -196,11 +196,11 @@ async def test_a_revoked_install_cannot_enrol_again(
 
 @pytest.mark.parametrize("update", ["restore", "resume"])
 async def test_what_is_not_known_is_named(org: Org, update: str) -> None:
-    code, words = await org.refusal(org.tell(update, "install/nobody"))
+    code, words = await org.refusal(org.update(update, "install/nobody"))
     assert (code, "install/nobody" in words) == ("NotThere", True)
-    code, words = await org.refusal(org.tell("revoke", "install/nobody", key="0" * 32))
+    code, words = await org.refusal(org.update("revoke", "install/nobody", key="0" * 32))
     assert code == "NotThere"
-    code, words = await org.refusal(org.tell(update, "intsall/acme"))
+    code, words = await org.refusal(org.update(update, "intsall/acme"))
     assert code == "BadInput"
 
 
@@ -208,18 +208,18 @@ async def test_keys_are_bounded(org: Org, subject: str) -> None:
     workers = [WorkerIdentity.generate() for _ in range(KEYS_PER_SUBJECT + 2)]
     for one in workers[:-1]:
         await org.enrol(subject, one)
-    await org.tell("revoke", subject, key=workers[3].thumbprint)
+    await org.update("revoke", subject, key=workers[3].thumbprint)
     await org.enrol(subject, workers[-1])
     kept = [one.thumbprint for one in (await org.page()).subjects[subject].keys]
     assert kept == [w.thumbprint for n, w in enumerate(workers) if n not in (0, 3)]
 
 
 async def continued(org: Org) -> int:
-    """Change things until it has continued as new; how often."""
+    """Make changes until it has continued as new; returns how many."""
     first = (await org.entity.describe()).run_id
     number = 0
     while (await org.entity.describe()).run_id == first:
-        await org.tell("pause", f"install/many-{number:04}")
+        await org.update("pause", f"install/many-{number:04}")
         number += 1
     return number
 
@@ -233,7 +233,7 @@ async def test_it_survives_continue_as_new_and_pages(
     assert (await org.page()).version > number
     code, _ = await org.refusal(org.enrol(subject, WorkerIdentity.generate(), token))
     assert code == "token_used", "used tokens are carried over"
-    await org.tell("revoke", subject)
+    await org.update("revoke", subject)
     await until(watch, subject, worker, Standing.REVOKED)
     names: list[str] = []
     after: str | None = ""
@@ -264,7 +264,7 @@ async def test_before_it_has_read_nobody_gets_anything(org: Org, worker: WorkerI
 
 
 async def test_what_it_did_replays(org: Org, request: pytest.FixtureRequest) -> None:
-    """With --record-histories they are kept, for the fast replay tests."""
+    """With --record-histories, the histories are kept for the fast replay tests."""
     await continued(org)
     described = await org.entity.describe()
     first = described.raw_description.workflow_execution_info.first_run_id

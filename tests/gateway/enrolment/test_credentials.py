@@ -1,4 +1,4 @@
-"""Credentials: what was signed is known again, and nothing else is."""
+"""Credentials: those that were signed are recognized, and nothing else is."""
 
 import string
 from datetime import timedelta
@@ -66,7 +66,7 @@ def test_it_ends_with_a_grace_for_gateways_whose_clocks_differ() -> None:
 
 
 def test_keys_are_exchanged_one_after_the_other() -> None:
-    """The new key behind the old one everywhere, then in front of it, then alone."""
+    """The new key is added after the old one everywhere, then moved to the front, then is alone."""
     assert credentials(OLD, NEW).authenticate(f"Bearer {TOKEN}") == IDENTITY
     assert credentials(NEW, OLD).authenticate(f"Bearer {TOKEN}") == IDENTITY
     of_new = credentials(NEW, OLD).issue("install", "vendor", "acme", KEY).token
@@ -81,7 +81,7 @@ def test_no_change_of_a_credential_passes(data: st.DataObject) -> None:
     letter = data.draw(st.sampled_from(string.ascii_letters + string.digits + "-_."))
     changed = TOKEN[:place] + letter + TOKEN[place + 1 :]
     try:
-        # The last letter of base64 has bits that mean nothing.
+        # The last letter of base64 has unused bits.
         assert credentials().authenticate(f"Bearer {changed}") == IDENTITY
         assert changed.rpartition(".")[0] == TOKEN.rpartition(".")[0]
     except Unauthenticated as error:

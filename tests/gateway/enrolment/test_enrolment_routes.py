@@ -1,4 +1,4 @@
-"""Enrolment and credentials through a real HTTP server: what passes, and what is refused how."""
+"""Enrolment and credentials over a real HTTP server: what passes, and how the rest is refused."""
 
 import asyncio
 import logging
@@ -136,7 +136,7 @@ async def test_the_certificate_is_checked(
 async def test_an_enrolment_that_was_overheard_is_worth_nothing(
     org: Org, door: Gateway, subject: str, worker: WorkerIdentity
 ) -> None:
-    """The whole request again, with the keys of whoever heard it, and as it was."""
+    """The whole request is repeated: with the eavesdropper's own keys, and unchanged."""
     request = org.request(subject, worker)
     mine = WorkerIdentity.generate()
     async with httpx.AsyncClient(verify=door.address.context()) as http:
@@ -146,7 +146,7 @@ async def test_an_enrolment_that_was_overheard_is_worth_nothing(
         with_mine = sent.model_copy(update={"keys": mine.public})
         answer = await http.post(door.address.url + ENROL_PATH, content=with_mine.model_dump_json())
         assert (answer.status_code, answer.json()["code"]) == (403, "token_invalid")
-        # As it was: it enrols the same key, and what comes back is sealed to that key alone.
+        # Unchanged, it enrols the same key, and the answer is sealed to that key alone.
         answer = await http.post(door.address.url + ENROL_PATH, content=sent.model_dump_json())
         assert answer.status_code == 200
     access = door.watch.access_of(subject)
@@ -157,21 +157,21 @@ async def test_an_enrolment_that_was_overheard_is_worth_nothing(
 async def test_a_forged_answer_is_not_believed(
     org: Org, subject: str, worker: WorkerIdentity
 ) -> None:
-    """Whoever stands in the gateway's place could otherwise hand payload keys of its own."""
+    """Otherwise, an impostor of the gateway could supply payload keys of its own."""
     theirs = EnrolmentKey(bytes(32))
 
     async def answer(request: Request) -> Response:
         keys = EnrolBody.model_validate_json(await request.body()).keys
         about = sealed_about("payload keys", subject)
         sealed = seal(b"keys of theirs", decoded(keys.sealing), about)
-        told = EnrolAnswer(
+        forged = EnrolAnswer(
             subject=subject,
             thumbprint=worker.thumbprint,
             sealed=sealed,
             signature=encoded(theirs.signing.sign(answer_bytes(subject, keys, sealed))),
             time=NOW,
         )
-        return Response(told.model_dump_json(), media_type="application/json")
+        return Response(forged.model_dump_json(), media_type="application/json")
 
     async with serving(Starlette(routes=[Route(ENROL_PATH, answer, methods=["POST"])]), None) as at:
         calls = GatewayCalls(enrolee(org, subject, worker, at), Clock(NOW))
@@ -194,7 +194,7 @@ async def test_a_clock_within_the_grace_is_fine(
 async def test_a_clock_that_is_wrong_is_named_and_corrected(
     org: Org, door: Gateway, subject: str, worker: WorkerIdentity, off: float
 ) -> None:
-    """17 minutes slow at boot: the first try learns by how much."""
+    """The clock is 17 minutes slow at boot; the first attempt learns by how much."""
     subject += f"-{abs(int(off))}-{off > 0:d}"
     await org.enrol(subject, worker)
     async with httpx.AsyncClient(verify=door.address.context()) as http:
@@ -277,8 +277,8 @@ async def test_an_assertion_is_good_once_and_only_whole(
 async def test_an_assertion_that_is_shown_again_elsewhere_is_worth_nothing(
     org: Org, door: Gateway, shared: Shared, subject: str, worker: WorkerIdentity
 ) -> None:
-    """Gateways share no memory of assertions, and a gateway may lie about the time, so as to have
-    some made for later."""
+    """Gateways do not share which assertions were used, and a gateway may lie about the time to
+    obtain assertions for later."""
     await org.enrol(subject, worker)
     assertion, about = _assertion(subject, worker), sealed_about("credential", subject)
     async with gateway(org.client, shared) as second:
@@ -300,7 +300,7 @@ async def test_revoked_and_restored(
     await org.enrol(subject, worker)
     calls = door.calls(org, subject, worker, Clock(NOW))
     who = door.credentials.authenticate(f"Bearer {(await calls.credential()).token}")
-    await org.tell("revoke", subject)
+    await org.update("revoke", subject)
 
     async def revoked() -> None:
         while door.watch.standing(who) is not Standing.REVOKED:
@@ -310,7 +310,7 @@ async def test_revoked_and_restored(
     refused = await refusal(calls.credential())
     assert refused.code == "revoked"
     assert "exclave access restore" in str(refused)
-    await org.tell("restore", subject)
+    await org.update("restore", subject)
     await door.watch.refresh()
     assert (await calls.credential()).token
 
@@ -352,10 +352,10 @@ async def test_any_body_is_answered(
 async def test_what_a_stranger_makes_up_never_reaches_the_org_s_access(
     org: Org, door: Gateway, subject: str, worker: WorkerIdentity
 ) -> None:
-    """Each update would lie in its history for good, with an activity and a dozen events."""
+    """Each update would stay in its history, with an activity and a dozen events."""
     genuine = org.token(subject)
     await soon(door.watch.refresh())
-    assert door.watch.token_keys, "the control worker has told them"
+    assert door.watch.token_keys, "the control worker has announced them"
     named = TokenId.parse(genuine.id)
     stranger = EnrolmentAuthority([EnrolmentKey(bytes(32))])
     other = WorkerIdentity.generate()
@@ -412,7 +412,7 @@ async def test_strangers_do_not_have_temporal_asked_again_and_again(
 
 
 async def length(org: Org) -> int:
-    """Of the history of the org's access."""
+    """The length of the history of the org's access."""
     described = await org.entity.describe()
     found: int = described.history_length
     return found
@@ -428,7 +428,7 @@ async def test_an_address_that_calls_too_often_is_held_back(org: Org, shared: Sh
 
 
 class Steps:
-    """Sleeps that the test ends one by one, and a clock that has moved on by as much then."""
+    """Sleeps that the test ends one by one, and a clock that moves on by the same time."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -464,7 +464,7 @@ async def test_it_is_kept_fresh_and_comes_back_by_itself(  # noqa: PLR0917 - fix
     )
     credentials = Credentials(enrolling, elapsed=steps.elapsed, sleep=steps.sleep)
     starting = asyncio.create_task(credentials.start())
-    # There is no token yet: it says so and goes on trying.
+    # There is no token yet: it reports that and keeps trying.
     _, wait = await steps.next()
     assert str(token_file) in caplog.text
     token_file.write_text(org.token(subject).render() + "\n")
@@ -490,7 +490,7 @@ async def test_it_is_kept_fresh_and_comes_back_by_itself(  # noqa: PLR0917 - fix
         next(Bearer(credentials).auth_flow(request)).headers["Authorization"] == f"Bearer {second}"
     )
 
-    await org.tell("revoke", subject, by="ann")
+    await org.update("revoke", subject, by="ann")
     await door.watch.refresh()
     # The machine was suspended for an hour, which only the clock shows: it renews at once.
     steps.now += 3600
@@ -498,7 +498,7 @@ async def test_it_is_kept_fresh_and_comes_back_by_itself(  # noqa: PLR0917 - fix
         wait.set()
         _, wait = await steps.next()
     assert credentials.token == second
-    await org.tell("restore", subject)
+    await org.update("restore", subject)
     await door.watch.refresh()
     while "There is a credential again" not in caplog.text:
         wait.set()
@@ -512,7 +512,7 @@ async def test_it_is_kept_fresh_and_comes_back_by_itself(  # noqa: PLR0917 - fix
 async def test_a_credential_that_was_refused_is_renewed_at_once(
     org: Org, door: Gateway, subject: str, worker: WorkerIdentity, tmp_path: Path
 ) -> None:
-    """The gateway's clock was mended, say: what had half of its life before it is over."""
+    """For example, the gateway's clock was corrected, and the credential is now expired."""
     token_file = tmp_path / "token"
     token_file.write_text(org.token(subject).render())
     who = enrolee(org, subject, worker, door.address)
@@ -524,7 +524,7 @@ async def test_a_credential_that_was_refused_is_renewed_at_once(
     door.clock.now += 3600
     with pytest.raises(Expired):
         door.credentials.authenticate(f"Bearer {refused}")
-    # Two that were refused together ask once.
+    # Two calls that were refused together cause one renewal.
     await soon(asyncio.gather(credentials.renew(), credentials.renew()))
     assert credentials.token != refused
     assert door.credentials.authenticate(f"Bearer {credentials.token}").shown == subject
@@ -535,7 +535,7 @@ async def test_a_credential_that_was_refused_is_renewed_at_once(
 async def test_payload_keys_are_renewed_without_a_token(
     org: Org, door: Gateway, subject: str, worker: WorkerIdentity
 ) -> None:
-    """The control side knows its own signature again; a key that it has forgotten, it refuses."""
+    """The control side recognizes its own signature, but refuses a key that it has forgotten."""
     calls = door.calls(org, subject, worker, Clock(NOW))
     first = await calls.enrol_by_token(org.token(subject))
     again = await calls.ask_again(first.signed)
@@ -547,7 +547,7 @@ async def test_payload_keys_are_renewed_without_a_token(
         door.calls(org, subject + "-b", worker, Clock(NOW)),
     ):
         assert (await refusal(thief.ask_again(first.signed))).code == "not_enrolled"
-    await org.tell("revoke", subject, key=worker.thumbprint)
+    await org.update("revoke", subject, key=worker.thumbprint)
     assert (await refusal(calls.ask_again(first.signed))).code == "key_revoked"
     forgotten = WorkerIdentity.generate()
     signed = org.signed(subject, forgotten)
@@ -558,7 +558,7 @@ async def test_payload_keys_are_renewed_without_a_token(
 async def test_a_key_that_was_forgotten_enrols_again(
     org: Org, door: Gateway, subject: str, worker: WorkerIdentity, tmp_path: Path
 ) -> None:
-    """What it remembers of an enrolment is of a control plane that has lost its own memory."""
+    """The worker remembers an enrolment that the control plane has lost."""
     token_file = tmp_path / "token"
     token_file.write_text(org.token(subject).render())
     who = enrolee(org, subject, worker, door.address)
@@ -572,7 +572,7 @@ async def test_a_key_that_was_forgotten_enrols_again(
     await credentials.stop()
 
 
-async def test_a_token_of_another_install_is_told_before_it_is_sent(
+async def test_a_token_of_another_install_is_noticed_before_it_is_sent(
     org: Org, door: Gateway, subject: str, worker: WorkerIdentity
 ) -> None:
     calls = door.calls(org, subject, worker, Clock(NOW))
@@ -587,7 +587,7 @@ async def test_a_token_of_another_install_is_told_before_it_is_sent(
 
 
 async def test_a_fleet_enrols_at_once(org: Org, door: Gateway, subject: str) -> None:
-    """A workflow takes ten updates at a time: the gateway lets only so many through."""
+    """A workflow accepts ten updates at a time, so the gateway limits how many it passes on."""
 
     async def one(number: int) -> None:
         worker = WorkerIdentity.generate()

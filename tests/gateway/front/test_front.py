@@ -107,10 +107,10 @@ async def test_many_handshakes_at_once_while_the_certificate_changes(tmp_path: P
 
         async def one(number: int) -> StatusCode:
             if number % 20 == 10:
-                # Another key of the same authority's: those who have begun trust it, too.
+                # Another key, signed by the same authority, which running clients trust, too.
                 renew(tmp_path)
                 assert certificate.refresh()
-            # A channel of its own each, which shares no connection.
+            # Each has a channel of its own, so that no connection is shared.
             async with gateway.channel("acme", alone=True) as acme:
                 return (await acme.status("ListNamespaces"))[0]
 
@@ -140,7 +140,7 @@ def test_a_port_that_is_taken_is_named() -> None:
 async def before(
     serve: Serve, limits: FrontLimits | None = None
 ) -> AsyncIterator[tuple[Front, int]]:
-    """A front before a server of the test's own."""
+    """A front with a server of the test behind it."""
     inner = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = inner.sockets[0].getsockname()[1]
     front = Front(speaks_in_clear, dict.fromkeys(Speaks, port), Peers(), limits or FrontLimits())
@@ -170,7 +170,7 @@ async def test_bytes_pass_in_order_with_half_close_and_a_slow_reader() -> None:
         writer.write(sent[:100])
         await prove(front)
         writer.write(sent[100:])
-        # Nobody reads, so the front must have stopped to take more.
+        # Nobody reads, so the front must have stopped reading, too.
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(writer.drain(), 0.2)
         [connection] = front.admission.open
@@ -212,7 +212,7 @@ async def test_no_stranger_takes_the_place_of_who_may_pass(authority: Authority)
     site = site_of(authority)
     site.front = FrontLimits(connections=3)
     async with site.gateway() as gateway, gateway.channel("acme", alone=True) as acme:
-        # It proves who it is by a call that may pass; that Temporal is not there does not matter.
+        # It proves its identity by a permitted call; that Temporal is away does not matter.
         assert (await acme.status("GetSystemInfo"))[0] is StatusCode.UNAVAILABLE
         front = gateway.door.front
         assert front is not None
@@ -225,7 +225,7 @@ async def test_no_stranger_takes_the_place_of_who_may_pass(authority: Authority)
         assert worker in front.admission.open and len(front.admission.open) == 3
         assert (await acme.status("GetSystemInfo"))[0] is StatusCode.UNAVAILABLE
         assert worker in front.admission.open
-        # Whoever comes while strangers hold all the rest gets in, too.
+        # A new caller gets in, too, while strangers occupy all other connections.
         async with gateway.channel("acme", alone=True) as another:
             assert (await another.status("GetSystemInfo"))[0] is StatusCode.UNAVAILABLE
         for _, writer in strangers:
@@ -260,7 +260,7 @@ async def test_a_server_that_is_away_closes_the_connection(
 
 
 async def prove(front: Front) -> None:
-    """As one of the servers behind it does."""
+    """Prove an identity, as the servers behind the front do."""
     async with asyncio.timeout(10):
         while not [one for one in front.admission.open if one.other is not None]:
             await asyncio.sleep(0.01)
@@ -269,7 +269,7 @@ async def prove(front: Front) -> None:
 
 
 async def test_who_proves_nothing_is_read_up_to_a_budget() -> None:
-    """What is beyond it is not lost: it waits for a proof, and not for long."""
+    """Data beyond it is not lost: it waits for a proof, but not for long."""
     taken = bytearray()
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

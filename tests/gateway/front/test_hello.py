@@ -1,4 +1,4 @@
-"""What is recognized in the first bytes of a connection, from real clients' bytes."""
+"""The protocol is recognized in the first bytes that real clients send."""
 
 import ssl
 
@@ -12,7 +12,7 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
 def client_hello(*protocols: str) -> bytes:
-    """What Python's own TLS sends first."""
+    """The first bytes that Python's TLS sends."""
     context = ssl.create_default_context()
     if protocols:
         context.set_alpn_protocols(list(protocols))
@@ -91,7 +91,7 @@ def test_it_is_not_waited_for_without_end(size: int) -> None:
         speaks_in_tls(long[: HELLO_BYTES + 1])
 
 
-def test_in_clear_the_preface_tells() -> None:
+def test_without_tls_the_preface_decides() -> None:
     assert speaks_in_clear(PREFACE) is Speaks.GRPC
     assert speaks_in_clear(PREFACE[:10]) is None
     assert speaks_in_clear(b"GET / HTTP/1.1\r\n") is Speaks.HTTP

@@ -1,4 +1,4 @@
-"""What a stranger sends over HTTP: it is answered in few words, and nobody's log is filled."""
+"""Hostile HTTP from strangers: the answers are short, and no log is filled."""
 
 import asyncio
 import logging
@@ -20,27 +20,27 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def port() -> AsyncIterator[int]:
-    """Of a gateway in clear with one route, which tells what it was asked."""
+    """The port of a gateway without TLS, with one route that echoes the request."""
     site = Site("127.0.0.1:1", None, Credentials({"acme": install("acme")}))
     callers = Callers(site.credentials, site.standings, Audit(), Rate(1000, 1000))
 
-    async def told(request: Request) -> Response:
+    async def whoami(request: Request) -> Response:
         try:
             who = callers.admit(request).shown
         except Refused as refused:
-            callers.denied(request, refused, "told")
+            callers.denied(request, refused, "whoami")
             return PlainTextResponse(refused.reason, refused.status)
         asked = f"{request.method} {request.scope['path']}"
         return PlainTextResponse(f"{who} {asked} {len(await request.body())}")
 
-    site.routes = (Route("/v1/told", told, methods=["GET", "POST"]),)
+    site.routes = (Route("/v1/whoami", whoami, methods=["GET", "POST"]),)
     async with site.gateway() as gateway:
         yield gateway.port
 
 
 async def answer(port: int, request: bytes) -> tuple[int, bytes]:
-    """The status and the body of the last answer that comes before the connection ends; 0 where it
-    ends without: who is cut off in the middle of much may not hear why."""
+    """The status and the body of the last answer before the connection ends; 0 if there is none: a
+    client that is cut off while it sends a lot may not receive the answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(request)
     whole = b""
@@ -61,8 +61,8 @@ def ask(line: str, *headers: str, host: str = "gw", body: bytes = b"") -> bytes:
 ACME = "Authorization: Bearer acme"
 
 
-@pytest.mark.parametrize("host", ["[", "[::1", "gw/v1/told?", "a@b", "", "gw:99999999", "\xff"])
-@pytest.mark.parametrize("path", ["/v1/other", "/v1/told"])
+@pytest.mark.parametrize("host", ["[", "[::1", "gw/v1/whoami?", "a@b", "", "gw:99999999", "\xff"])
+@pytest.mark.parametrize("path", ["/v1/other", "/v1/whoami"])
 async def test_the_host_header_chooses_nothing(
     port: int, host: str, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -70,9 +70,9 @@ async def test_the_host_header_chooses_nothing(
     assert (status in (401, 404)) == (status != 400)
     assert b"acme" not in body
     if status != 400:
-        assert status == (401 if path == "/v1/told" else 404)
-        status, body = await answer(port, ask("POST /v1/told", ACME, host=host))
-        assert (status, body) == (200, b"install/acme POST /v1/told 0")
+        assert status == (401 if path == "/v1/whoami" else 404)
+        status, body = await answer(port, ask("POST /v1/whoami", ACME, host=host))
+        assert (status, body) == (200, b"install/acme POST /v1/whoami 0")
     assert "Traceback" not in caplog.text
 
 
@@ -80,14 +80,14 @@ async def test_the_host_header_chooses_nothing(
     "request_",
     [
         b"\x00\x01\x02\r\n\r\n",
-        b"GET /v1/told HTTP/1.1\r\n\r\n",
-        b"GET /v1/told\0 HTTP/1.1\r\nHost: gw\r\n\r\n",
-        ask("GET /v1/told", "Content-Length: 1", "Content-Length: 2", body=b"xx"),
-        ask("POST /v1/told", "Transfer-Encoding: xchunked", body=b"0\r\n\r\n"),
-        ask("POST /v1/told", "Transfer-Encoding : chunked", body=b"0\r\n\r\n"),
-        ask("POST /v1/told", "Content-Length: -1"),
-        ask("GET /v1/told", *(f"X-{number}: x" for number in range(20_000))),
-        b"GET /v1/told HTTP/1.1\r\nHost: gw\r\nX: " + b"x" * 200_000,
+        b"GET /v1/whoami HTTP/1.1\r\n\r\n",
+        b"GET /v1/whoami\0 HTTP/1.1\r\nHost: gw\r\n\r\n",
+        ask("GET /v1/whoami", "Content-Length: 1", "Content-Length: 2", body=b"xx"),
+        ask("POST /v1/whoami", "Transfer-Encoding: xchunked", body=b"0\r\n\r\n"),
+        ask("POST /v1/whoami", "Transfer-Encoding : chunked", body=b"0\r\n\r\n"),
+        ask("POST /v1/whoami", "Content-Length: -1"),
+        ask("GET /v1/whoami", *(f"X-{number}: x" for number in range(20_000))),
+        b"GET /v1/whoami HTTP/1.1\r\nHost: gw\r\nX: " + b"x" * 200_000,
     ],
     ids=["bytes", "no host", "nul", "lengths", "encoding", "space", "negative", "many", "endless"],
 )
@@ -103,14 +103,14 @@ async def test_what_is_no_request_is_refused_in_silence(
 @pytest.mark.parametrize(
     ("line", "headers", "status"),
     [
-        ("GET /v1/told", ["X-Forwarded-For: 10.0.0.1", "X-Authorization: Bearer acme"], 401),
-        ("GET /v1/../v1/told", [ACME], 404),
-        ("GET //v1/told", [ACME], 404),
-        ("GET /v1/told/", [ACME], 307),
-        ("GET http://other/v1/told", [ACME], 404),
-        ("DELETE /v1/told", [ACME], 405),
-        ("PROPFIND /v1/told", [ACME], 405),
-        ("TRACE /v1/told", [ACME], 405),
+        ("GET /v1/whoami", ["X-Forwarded-For: 10.0.0.1", "X-Authorization: Bearer acme"], 401),
+        ("GET /v1/../v1/whoami", [ACME], 404),
+        ("GET //v1/whoami", [ACME], 404),
+        ("GET /v1/whoami/", [ACME], 307),
+        ("GET http://other/v1/whoami", [ACME], 404),
+        ("DELETE /v1/whoami", [ACME], 405),
+        ("PROPFIND /v1/whoami", [ACME], 405),
+        ("TRACE /v1/whoami", [ACME], 405),
         ("CONNECT 127.0.0.1:22", [ACME], 404),
         ("POST /temporal.api.workflowservice.v1.WorkflowService/GetSystemInfo",
          [ACME, "Content-Type: application/grpc-web"], 404),
@@ -136,7 +136,7 @@ async def test_an_upgrade_is_no_way_in(
             "Sec-WebSocket-Version: 13",
             "Sec-WebSocket-Key: AAAA",
         ]
-        status, body = await answer(port, ask("GET /v1/told", ACME, *asked))
-        assert (status, body) == (200, b"install/acme GET /v1/told 0")
+        status, body = await answer(port, ask("GET /v1/whoami", ACME, *asked))
+        assert (status, body) == (200, b"install/acme GET /v1/whoami 0")
     assert not caplog.messages
     assert capfd.readouterr() == ("", "")

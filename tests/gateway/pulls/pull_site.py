@@ -1,4 +1,4 @@
-"""Releases in a layout, and a gateway's pulls before them, with installs that a test can tell."""
+"""Releases in a layout, served by a gateway's pulls; a test sets what each install may pull."""
 
 import asyncio
 from collections import defaultdict
@@ -31,7 +31,7 @@ from gateway.http.callers import Callers, Rate
 from gateway.identity import Identity, Standing
 from gateway.pulls.builds import Builds
 from gateway.pulls.contents import BackendAway, ReleaseContents
-from gateway.pulls.pullable_releases import Allowed
+from gateway.pulls.pullable_releases import PullableReleases
 from gateway.pulls.registry_login import RegistryCredentials
 from gateway.pulls.routes import Backend, PullLimits, Pulls
 from gateway.pulls.upstream import UpstreamRegistry
@@ -73,15 +73,15 @@ def make_release(layout: Layout, module: bytes, repository: str = SHOP) -> Made:
     )
 
 
-class ToldInstalls:
-    """What each install was told, by its name; counts who asks."""
+class PlayedInstalls:
+    """What each install may pull, by its name; counts the questions."""
 
     def __init__(self) -> None:
-        self.told: dict[str, list[str]] = {}
+        self.pullable: dict[str, list[str]] = {}
         self.asked: defaultdict[str, int] = defaultdict(int)
         self.away = False
         self.answer = asyncio.Event()
-        """Answers wait for it."""
+        """Answers wait for this event."""
         self.answer.set()
 
     async def releases(self, identity: Identity) -> InstallReleases | None:
@@ -89,12 +89,12 @@ class ToldInstalls:
         await self.answer.wait()
         if self.away:
             raise BackendAway("nobody knows")
-        releases = self.told.get(identity.name)
+        releases = self.pullable.get(identity.name)
         return releases and InstallReleases(repository=SHOP, releases=releases)  # type: ignore[return-value]
 
 
 class ServedStandings(Standings):
-    """Set from outside of the server's thread."""
+    """Can be set from outside of the server's thread."""
 
     def set(self, identity: Identity, standing: Standing) -> None:
         watching = list(self._watching[identity.org, identity.shown])
@@ -112,12 +112,12 @@ def upstream_backend(
 
 @dataclass
 class PullSite:
-    """Everything before a backend."""
+    """A gateway's pulls with a backend behind them."""
 
     backend: Backend
     limits: PullLimits = field(default_factory=PullLimits)
     rate: Rate = field(default_factory=lambda: Rate(1000, 1000))
-    installs: ToldInstalls = field(default_factory=ToldInstalls)
+    installs: PlayedInstalls = field(default_factory=PlayedInstalls)
     standings: ServedStandings = field(default_factory=ServedStandings)
     audit: Audit = field(default_factory=Audit)
     org: str | None = "dev"
@@ -132,8 +132,10 @@ class PullSite:
             }
         )
         callers = Callers(self.credentials, self.standings, self.audit, self.rate)
-        self.allowed = Allowed(self.installs, ReleaseContents(self.backend), ask_again_seconds=0.05)
-        pulls = Pulls(callers, self.allowed, Builds(self.org), self.backend, self.limits)
+        self.pullable = PullableReleases(
+            self.installs, ReleaseContents(self.backend), ask_again_seconds=0.05
+        )
+        pulls = Pulls(callers, self.pullable, Builds(self.org), self.backend, self.limits)
         self.app = Starlette(
             routes=[*pulls.routes(), Route("/close", self._close, methods=["POST"])]
         )
@@ -165,12 +167,12 @@ class Word(httpx.Auth):
 
 @contextmanager
 def pulling(address: str, word: str | None) -> Iterator[httpx.Client]:
-    """As a person with curl."""
+    """A client like a person's curl."""
     auth = Word(word) if word else None
     with httpx.Client(base_url=address, auth=auth, trust_env=False) as client:
         yield client
 
 
 def worker(address: str, word: str) -> Registry:
-    """As a worker."""
+    """A client like a worker's."""
     return Registry(address, auth=Word(word))

@@ -1,4 +1,4 @@
-"""Debian's registry behind the gateway collects its garbage, and releases are not part of it."""
+"""Debian's registry behind the gateway collects garbage, and releases survive it."""
 
 import shutil
 import subprocess
@@ -25,7 +25,7 @@ PROGRAM = shutil.which("docker-registry") or ""
 
 @dataclass(frozen=True)
 class DebiansRegistry:
-    """Its command and its data."""
+    """The registry's command and data."""
 
     folder: Path
     port: int
@@ -69,7 +69,7 @@ http: {{addr: "127.0.0.1:{self.port}"}}
             return False
 
     def collect(self) -> None:
-        """Its garbage, while nobody pushes."""
+        """Collect garbage, while nobody pushes."""
         subprocess.run(
             [PROGRAM, "garbage-collect", "--delete-untagged", str(self.config)],
             check=True,
@@ -93,12 +93,12 @@ def test_a_garbage_collector_leaves_what_was_pushed(registry: DebiansRegistry) -
         site = PullSite(upstream_backend(registry.address))
         with site.serving() as address, worker(address, "build") as builder:
             release = push_release(builder)
-            refused = builder._transport  # as a builder that sets a tag of its own
+            refused = builder._transport  # a builder that tries to set a tag of its own
             with refused.stream(
                 "PUT", httpx.URL(f"{address}/v2/{SHOP}/manifests/{keeping_tag(release)}")
             ) as answer:
                 assert answer.status_code == 404
-        # Without a gateway, by whoever pushes: an upload, or the development's build worker.
+        # Pushed without a gateway, as by an upload, or by the build worker in development.
         with Registry(registry.address, keeps=True) as directly:
             kept, _ = push_artifact(directly, SOURCES_REPOSITORY, "test/source", "test/type", b"s")
         with Registry(registry.address) as untagged:
@@ -106,7 +106,7 @@ def test_a_garbage_collector_leaves_what_was_pushed(registry: DebiansRegistry) -
     registry.collect()
     with registry.serving():
         site = PullSite(upstream_backend(registry.address))
-        site.installs.told = {"acme": [release]}
+        site.installs.pullable = {"acme": [release]}
         with site.serving() as address, worker(address, "acme") as install:
             assert install.get_manifest(SHOP, release)
             assert install.get_blob(SHOP, digest_of(BIG)) == BIG
@@ -135,7 +135,7 @@ def test_what_was_pushed_before_there_were_tags_gets_one_when_it_is_built_again(
     registry.collect()
     with registry.serving():
         site = PullSite(upstream_backend(registry.address))
-        site.installs.told = {"acme": [release]}
+        site.installs.pullable = {"acme": [release]}
         with site.serving() as address, worker(address, "acme") as install:
             assert install.get_blob(SHOP, digest_of(BIG)) == BIG
         with Registry(registry.address) as directly:
@@ -143,7 +143,7 @@ def test_what_was_pushed_before_there_were_tags_gets_one_when_it_is_built_again(
 
 
 def test_the_tag_is_in_nobodys_way() -> None:
-    """cosign's tags and those of referrers are `sha256-…`; a tag has at most 128 characters."""
+    """Tags of cosign and of referrers are `sha256-…`; a tag has at most 128 characters."""
     tag = keeping_tag(digest_of(b"a manifest"))
     assert tag == f"exclave-sha256-{digest_of(b'a manifest').removeprefix('sha256:')}"
     assert not tag.startswith("sha256-")

@@ -1,4 +1,4 @@
-"""A worker pulls what its install was told to run, and learns of nothing else that there is."""
+"""A worker can pull what its install was told to run, and learns of nothing else that exists."""
 
 import asyncio
 import os
@@ -57,15 +57,15 @@ def paths(made: Made) -> list[str]:
     ]
 
 
-def test_everything_of_a_told_release_is_there_and_nothing_of_another(
+def test_everything_of_a_pullable_release_is_there_and_nothing_of_another(
     site: PullSite, layout: Layout
 ) -> None:
     mine, theirs = make_release(layout, b"mine"), make_release(layout, b"theirs")
-    site.installs.told = {"acme": [mine.index], "other": [theirs.index]}
+    site.installs.pullable = {"acme": [mine.index], "other": [theirs.index]}
     with site.serving() as address:
-        for word, told in (("acme", mine), ("other", theirs)):
+        for word, release in (("acme", mine), ("other", theirs)):
             with pulling(address, word) as client:
-                for path in paths(told):
+                for path in paths(release):
                     found = client.get(path)
                     assert found.status_code == 200
                     assert digest_of(found.content) == path.rpartition("/")[2]
@@ -76,14 +76,14 @@ def test_everything_of_a_told_release_is_there_and_nothing_of_another(
         with pulling(address, "acme") as client:
             unknown = f"/v2/{SHOP}/blobs/{digest_of(b'nowhere')}"
             answers = [client.get(path) for path in (paths(theirs)[-1], unknown)]
-    told_of_both = [one.text.replace(theirs.module, "D") for one in answers]
-    assert told_of_both[0] == told_of_both[1].replace(digest_of(b"nowhere"), "D")
+    both_answers = [one.text.replace(theirs.module, "D") for one in answers]
+    assert both_answers[0] == both_answers[1].replace(digest_of(b"nowhere"), "D")
     assert [code(one) for one in answers] == [(404, "BLOB_UNKNOWN")] * 2
 
 
 def test_another_installs_release_is_not_here(site: PullSite, layout: Layout) -> None:
     mine, theirs = make_release(layout, b"mine"), make_release(layout, b"theirs")
-    site.installs.told = {"acme": [mine.index], "other": [theirs.index]}
+    site.installs.pullable = {"acme": [mine.index], "other": [theirs.index]}
     with site.serving() as address, worker(address, "acme") as registry:
         assert registry.get_blob(SHOP, mine.module) == b"mine"
         with pytest.raises(ArtifactMissing):
@@ -96,7 +96,7 @@ def test_another_installs_release_is_not_here(site: PullSite, layout: Layout) ->
 def test_only_pulls_by_digest_pass(site: PullSite, layout: Layout) -> None:
     made = make_release(layout, b"mine")
     make_release(layout, b"mine", "apps/other")
-    site.installs.told = {"acme": [made.index]}
+    site.installs.pullable = {"acme": [made.index]}
     with site.serving() as address, pulling(address, "acme") as client:
         assert client.get("/v2/").status_code == 200
         for path in (
@@ -119,9 +119,9 @@ def test_only_pulls_by_digest_pass(site: PullSite, layout: Layout) -> None:
 def test_whose_credential_has_expired_comes_again_and_the_revoked_do_not(
     site: PullSite, layout: Layout
 ) -> None:
-    """On 401 a worker whose gateway was away fails the run that it is in."""
+    """On 401, a worker whose gateway was away would fail its run."""
     made = make_release(layout, b"mine")
-    site.installs.told = {"acme": [made.index]}
+    site.installs.pullable = {"acme": [made.index]}
     site.credentials.known["acme"] = install("acme", expires=1.0)
     with site.serving() as address, pulling(address, "acme") as client:
         refused = client.get(paths(made)[0])
@@ -136,7 +136,7 @@ def test_who_proves_nothing_is_asked_to_and_the_revoked_are_denied(
     site: PullSite, layout: Layout
 ) -> None:
     made = make_release(layout, b"mine")
-    site.installs.told = {"acme": [made.index]}
+    site.installs.pullable = {"acme": [made.index]}
     path = paths(made)[0]
     with site.serving() as address:
         for word in (None, "unknown"):
@@ -158,7 +158,7 @@ def test_who_proves_nothing_is_asked_to_and_the_revoked_are_denied(
 
 def test_ranges_and_their_conditions(site: PullSite, layout: Layout) -> None:
     made = make_release(layout, b"0123456789")
-    site.installs.told = {"acme": [made.index]}
+    site.installs.pullable = {"acme": [made.index]}
     path = paths(made)[-1]
     with site.serving() as address, pulling(address, "acme") as client:
         whole = client.get(path)
@@ -180,7 +180,7 @@ def test_a_worker_goes_on_where_its_connection_broke(
     site: PullSite, layout: Layout, tmp_path: Path
 ) -> None:
     made = make_release(layout, BIG)
-    site.installs.told = {"acme": [made.index]}
+    site.installs.pullable = {"acme": [made.index]}
     cut = Cut(site.app, after=1_000_000, times=2)
     with site.serving(cut) as address, worker(address, "acme") as registry:
         registry.fetch_blob(SHOP, made.module, tmp_path / "copy")
@@ -197,7 +197,7 @@ def test_a_worker_goes_on_where_the_gateways_own_connection_broke(
     cut = Cut(registry_app(layout, writable=False), after=1_000_000, times=2)
     with served(cut) as upstream:
         site = PullSite(upstream_backend(upstream))
-        site.installs.told = {"acme": [made.index]}
+        site.installs.pullable = {"acme": [made.index]}
         with site.serving() as address, worker(address, "acme") as registry:
             registry.fetch_blob(SHOP, made.module, tmp_path / "copy")
     assert (tmp_path / "copy").read_bytes() == BIG
@@ -205,11 +205,11 @@ def test_a_worker_goes_on_where_the_gateways_own_connection_broke(
 
 
 def test_a_revocation_cuts_a_pull_off(layout: Layout) -> None:
-    # More than fits into what the kernel buffers on the way.
+    # More than the kernel buffers on the way.
     made = make_release(layout, bytes(60_000_000))
     with served(registry_app(layout, writable=False)) as upstream:
         site = PullSite(upstream_backend(upstream))
-        site.installs.told = {"acme": [made.index]}
+        site.installs.pullable = {"acme": [made.index]}
         with site.serving() as address, pulling(address, "acme") as client:
             with client.stream("GET", paths(made)[-1]) as answer:
                 pieces = answer.iter_raw()
@@ -229,16 +229,16 @@ def test_while_nobody_knows_the_worker_is_to_try_again(site: PullSite, layout: L
         assert code(refused) == (503, "UNAVAILABLE")
         assert int(refused.headers["Retry-After"]) > 0
         site.installs.away = False
-        site.installs.told = {"acme": [made.index]}
+        site.installs.pullable = {"acme": [made.index]}
         assert client.get(paths(made)[0]).status_code == 200
         site.installs.away = True
         assert client.get(paths(made)[-1]).status_code == 200, "what was allowed once stays so"
 
 
-def test_a_registry_that_is_away_or_damaged_is_told_as_such(layout: Layout) -> None:
+def test_a_registry_that_is_away_or_damaged_is_reported_as_such(layout: Layout) -> None:
     made = make_release(layout, b"mine")
     site = PullSite(upstream_backend("http://127.0.0.1:1"))
-    site.installs.told = {"acme": [made.index]}
+    site.installs.pullable = {"acme": [made.index]}
     with site.serving() as address, worker(address, "acme") as registry:
         with pytest.raises(RegistryRefused, match="does not answer") as refusal:
             registry.get_manifest(SHOP, made.index)
@@ -246,16 +246,16 @@ def test_a_registry_that_is_away_or_damaged_is_told_as_such(layout: Layout) -> N
 
     layout.repository(SHOP).blob(made.index).write_bytes(b"{}")
     site = PullSite(EmbeddedRegistry(layout))
-    site.installs.told = {"acme": [made.index]}
+    site.installs.pullable = {"acme": [made.index]}
     with site.serving() as address, pulling(address, "acme") as client:
         assert code(client.get(paths(made)[-1])) == (503, "UNAVAILABLE")
 
 
 def test_too_many_requests_wait_and_then_are_refused(layout: Layout) -> None:
     made = make_release(layout, b"mine")
-    # An answer may be read before its place is free again, so the next one must be able to wait.
+    # An answer may be read before its slot is free again, so the next one must be able to wait.
     site = PullSite(EmbeddedRegistry(layout), PullLimits(at_once=1, waiting=4), Rate(0.001, 3))
-    site.installs.told = {"acme": [made.index]}
+    site.installs.pullable = {"acme": [made.index]}
     with site.serving() as address, pulling(address, "acme") as client:
         answers = [client.get(paths(made)[0]) for _ in range(4)]
         assert [one.status_code for one in answers] == [200, 200, 200, 429]
@@ -263,18 +263,18 @@ def test_too_many_requests_wait_and_then_are_refused(layout: Layout) -> None:
 
 
 async def test_one_question_answers_all_who_wait_for_it(layout: Layout) -> None:
-    made, later = make_release(layout, b"mine"), make_release(layout, b"told later")
+    made, later = make_release(layout, b"mine"), make_release(layout, b"pullable later")
     site = PullSite(EmbeddedRegistry(layout))
-    site.installs.told = {"acme": [made.index]}
+    site.installs.pullable = {"acme": [made.index]}
     acme = install("acme")
 
     async def pull(digest: str) -> bool:
-        return await site.allowed.may_pull(acme, SHOP, "blobs", digest)
+        return await site.pullable.may_pull(acme, SHOP, "blobs", digest)
 
     assert await asyncio.gather(*[pull(made.module) for _ in range(20)]) == [True] * 20
     assert site.installs.asked["acme"] == 1
-    # Told since then: whoever asks now gets an answer that is newer than their question.
-    site.installs.told = {"acme": [later.index]}
+    # Changed since then: whoever asks now gets an answer that is newer than their question.
+    site.installs.pullable = {"acme": [later.index]}
     asked = [pull(later.module) for _ in range(20)]
     assert await asyncio.gather(*asked, pull(digest_of(b"no"))) == [True] * 20 + [False]
     assert site.installs.asked["acme"] == 2
@@ -287,7 +287,7 @@ def test_nobody_tries_for_ever(layout: Layout, tmp_path: Path) -> None:
     cut = Cut(registry_app(layout, writable=False), after=0, times=100)
     with served(cut) as upstream:
         site = PullSite(upstream_backend(upstream))
-        site.installs.told = {"acme": [made.index]}
+        site.installs.pullable = {"acme": [made.index]}
         with (
             site.serving() as address,
             worker(address, "acme") as registry,

@@ -54,7 +54,7 @@ def code(response: httpx.Response) -> tuple[int, str]:
 
 
 def push_release(registry: Registry) -> str:
-    """As a build does; the release's digest."""
+    """Push a release as a build does; returns its digest."""
     component, _ = push_artifact(registry, SHOP, "test/module", "test/type", BIG)
     index = canonical_json(
         {"schemaVersion": 2, "mediaType": INDEX_MEDIA_TYPE, "manifests": [component.to_dict()]}
@@ -73,7 +73,7 @@ def test_a_build_reads_its_source_and_pushes_a_release(site: PullSite, layout: L
         release = push_release(registry)
         assert push_release(registry) == release, "what is there is not pushed again"
         assert registry.has_manifest(SHOP, release)
-        site.installs.told = {"acme": [release]}
+        site.installs.pullable = {"acme": [release]}
         assert installs.get_blob(SHOP, digest_of(BIG)) == BIG
     assert layout.repository(SHOP).blob(digest_of(BIG)).read_bytes() == BIG
     tags = layout.repository(SHOP).tags()
@@ -128,7 +128,7 @@ def test_what_is_too_large_is_refused(site: PullSite, layout: Layout) -> None:
 
 def test_an_install_worker_cannot_push(site: PullSite, layout: Layout) -> None:
     made = make_release(layout, b"mine")
-    site.installs.told = {"acme": [made.index]}
+    site.installs.pullable = {"acme": [made.index]}
     before = {path: path.read_bytes() for path in layout.root.rglob("*") if path.is_file()}
     with site.serving() as address:
         with pulling(address, "build") as client:
@@ -147,7 +147,7 @@ def test_an_install_worker_cannot_push(site: PullSite, layout: Layout) -> None:
                 refused = client.request(method, path, content=b"evil")
                 assert code(refused) == (405, "UNSUPPORTED"), (method, path)
                 assert refused.headers["Allow"] == "GET, HEAD"
-            # Nor does it see what another pushes.
+            # It cannot see others' uploads, either.
             assert client.get(upload).status_code == 404
         with worker(address, "acme") as registry, pytest.raises(RegistryRefused):
             registry.push_blob(SHOP, b"evil")
@@ -199,7 +199,7 @@ def test_a_revoked_build_worker_neither_begins_nor_ends_a_push(
         def halfway() -> Iterator[bytes]:
             yield b"01234"
             site.standings.set(build(), Standing.REVOKED)
-            # The gateway ends the connection: what is sent into it meets an error, or nobody.
+            # The gateway ends the connection, so sending may or may not raise an error.
             yield from (bytes(100_000) for _ in range(30))
 
         cut = f"{upload}?digest={digest_of(b'01234' + bytes(3_000_000))}"
@@ -214,7 +214,7 @@ def test_a_revoked_build_worker_neither_begins_nor_ends_a_push(
 
 
 class Guarded:
-    """A registry that wants a token for its pushes, one for each repository."""
+    """A registry that requires a token for pushes, one for each repository."""
 
     def __init__(self, layout: Layout) -> None:
         self.inner = registry_app(layout, writable=True)
@@ -235,8 +235,8 @@ class Guarded:
 
 
 async def _plain(send: Send, status: int, body: bytes, headers: dict[str, str]) -> None:
-    told = [(key.lower().encode(), value.encode()) for key, value in headers.items()]
-    await send({"type": "http.response.start", "status": status, "headers": told})
+    pairs = [(key.lower().encode(), value.encode()) for key, value in headers.items()]
+    await send({"type": "http.response.start", "status": status, "headers": pairs})
     await send({"type": "http.response.body", "body": body})
 
 
@@ -252,7 +252,7 @@ def test_the_gateway_pushes_with_its_own_credentials(layout: Layout, tmp_path: P
     assert guarded.logins > 0
 
 
-def test_a_registry_that_is_away_is_told_as_such_and_tried_again() -> None:
+def test_a_registry_that_is_away_is_reported_as_such_and_tried_again() -> None:
     site = PullSite(upstream_backend("http://127.0.0.1:1"))
     with site.serving() as address, pulling(address, "build") as client:
         assert code(client.post(UPLOADS)) == (503, "UNAVAILABLE")

@@ -1,4 +1,4 @@
-"""The registry behind the gateway: it wants logins, redirects, and is nobody the worker meets."""
+"""A registry behind the gateway that requires logins and redirects; workers never reach it."""
 
 import base64
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ BASIC = "Basic " + base64.b64encode(b"robot:word").decode()
 
 
 class Guarded:
-    """A registry that wants a login, and notes with what each request came."""
+    """A registry that requires a login, and records the credentials of each request."""
 
     def __init__(self, layout: Layout, scheme: str) -> None:
         self.inner = registry_app(layout, writable=False)
@@ -81,21 +81,23 @@ def test_the_gateway_logs_in_with_its_own_credentials(
     registry = Guarded(layout, scheme)
     with served(registry) as upstream:
         site = PullSite(upstream_backend(upstream, RegistryCredentials("robot", password)))
-        site.installs.told = {"acme": [made.index]}
+        site.installs.pullable = {"acme": [made.index]}
         with site.serving() as address, worker(address, "acme") as client:
             for _ in range(2):
                 assert client.get_blob(SHOP, made.module) == b"mine"
-            registry.tokens += 1  # Those that were given before are of no use any more.
+            registry.tokens += 1  # Invalidates all earlier tokens.
             assert client.get_blob(SHOP, made.module) == b"mine"
     assert "Bearer acme" not in {shown for _, shown in registry.seen}, "that is the worker's own"
 
 
-def test_a_login_that_is_refused_is_told_without_secrets(layout: Layout, password: Path) -> None:
+def test_a_login_that_is_refused_is_reported_without_secrets(
+    layout: Layout, password: Path
+) -> None:
     made = make_release(layout, b"mine")
     password.write_text("wrong")
     with served(Guarded(layout, "bearer")) as upstream:
         site = PullSite(upstream_backend(upstream, RegistryCredentials("robot", password)))
-        site.installs.told = {"acme": [made.index]}
+        site.installs.pullable = {"acme": [made.index]}
         with site.serving() as address, pulling(address, "acme") as client:
             refused = client.get(f"/v2/{SHOP}/blobs/{made.module}")
     assert refused.status_code == 503
@@ -117,7 +119,7 @@ def test_redirects_are_followed_by_the_gateway_and_not_in_clear_to_others(layout
 
     with served(redirecting) as upstream, served(redirecting) as other:
         site = PullSite(upstream_backend(upstream))
-        site.installs.told = {"acme": [made.index]}
+        site.installs.pullable = {"acme": [made.index]}
         with site.serving() as address, pulling(address, "acme") as client:
             found = client.get(f"/v2/{SHOP}/blobs/{made.module}")
             assert (found.status_code, found.content, found.history) == (200, b"mine", [])

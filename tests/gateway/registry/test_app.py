@@ -1,4 +1,4 @@
-"""The registry app as any OCI client meets it: over HTTP, by the specification's words."""
+"""The registry app over HTTP, as the OCI specification says."""
 
 import asyncio
 import socket
@@ -213,7 +213,7 @@ def test_refuses_manifests_that_are_wrong(writable: httpx.Client) -> None:
     assert code(writable.get(f"{REPOSITORY}/manifests/v1")) == (404, "MANIFEST_UNKNOWN")
 
 
-def test_what_is_not_there_is_told_by_its_code(writable: httpx.Client) -> None:
+def test_what_is_missing_is_reported_by_its_code(writable: httpx.Client) -> None:
     assert code(writable.get(f"{REPOSITORY}/blobs/{DIGEST}")) == (404, "BLOB_UNKNOWN")
     assert writable.head(f"{REPOSITORY}/blobs/{DIGEST}").status_code == 404
     assert code(writable.get(f"{REPOSITORY}/manifests/{DIGEST}")) == (404, "MANIFEST_UNKNOWN")
@@ -222,7 +222,7 @@ def test_what_is_not_there_is_told_by_its_code(writable: httpx.Client) -> None:
 
 
 def raw(client: httpx.Client, path: str) -> str:
-    """The first line of the answer to a path that no client library would send as it is."""
+    """The first line of the answer to a path that client libraries would not send unchanged."""
     url = client.base_url
     with socket.create_connection((url.host, url.port), timeout=5) as connection:
         request = f"GET {path} HTTP/1.1\r\nHost: {url.host}\r\nConnection: close\r\n\r\n"

@@ -1,4 +1,4 @@
-"""Every RPC that Temporal has, called by everybody who might."""
+"""Every RPC of Temporal, called by every kind of caller."""
 
 import asyncio
 
@@ -37,14 +37,14 @@ EVERY_RPC = [
     for rpc in service.methods
 ]
 POLL_SECONDS = 0.95
-"""Temporal refuses a poll with less than a second at once, instead of holding it."""
+"""Temporal refuses a poll with a deadline below a second at once, instead of holding it."""
 
 INSTALL = install("acme")
 BUILD = build("elsewhere")
 EXPIRED = install("late", expires=1.0)
 REVOKED = install("gone")
 
-# What Temporal itself says to these requests, so the gateway has let them through.
+# Temporal's own answers to these requests, which show that the gateway has let them through.
 LET_THROUGH = {
     "GetSystemInfo": StatusCode.OK,
     "DescribeNamespace": StatusCode.OK,
@@ -68,7 +68,7 @@ async def test_these_are_all_of_them() -> None:
 
 
 def requests(identity: Identity) -> dict[str, Message]:
-    """The best that a caller can make up: everything of another's, and tokens sealed to itself."""
+    """The best requests that a caller can forge: another's names, and tokens sealed to itself."""
 
     def token(purpose: Purpose) -> bytes:
         return TaskTokens([SECRET]).seal(b"no token of Temporal's", identity, purpose)
@@ -92,9 +92,9 @@ def requests(identity: Identity) -> dict[str, Message]:
 async def answers(
     calling: Calling, identity: Identity, let_through: dict[str, StatusCode]
 ) -> dict[str, StatusCode]:
-    """What each RPC says to a caller."""
+    """The answer of each RPC to a caller."""
     asked = requests(identity)
-    # One after the other, with nothing beside them: their deadline must not pass by our own doing.
+    # One after the other, so that no deadline passes because of the test's own load.
     polls = {
         rpc: (await calling.status(rpc, asked[name], POLL_SECONDS))[0]
         for rpc, name in ((rpc, rpc.rpartition("/")[2]) for rpc in EVERY_RPC)
@@ -132,7 +132,7 @@ async def test_every_rpc(
 ) -> None:
     await register(server, "elsewhere")
     site.limits = Limits(calls_per_second=1e6, calls_at_once=1e6)
-    # A stranger's connection would be closed before it has tried them all.
+    # The gateway would close a stranger's connection before all were tried.
     site.front = FrontLimits(stranger_answers=1_000, stranger_call_bytes=16 * 1024 * 1024)
     if identity:
         site.credentials.known["word"] = identity

@@ -1,4 +1,4 @@
-"""The proxy's own answers, before a server that only plays Temporal."""
+"""The proxy's own answers, in front of a fake Temporal server."""
 
 import gzip
 from dataclasses import replace
@@ -207,7 +207,7 @@ async def test_an_expired_credential_ends_no_poll_that_waits(authority: Authorit
 async def test_an_expired_credential_has_to_be_renewed_and_a_revoked_one_is_denied(
     authority: Authority,
 ) -> None:
-    """On any other answer an SDK worker drops what it has done, and ends."""
+    """On any other answer an SDK worker drops its result and shuts down."""
     async with playing(authority) as (_, site, gateway, acme):
         site.credentials.known["acme"] = replace(ACME, expires=1.0)
         for rpc in ("PollActivityTaskQueue", "RespondActivityTaskCompleted", "NoSuchRpc"):
@@ -229,14 +229,14 @@ async def test_two_credentials_are_none(authority: Authority) -> None:
 
 
 async def test_the_first_call_of_a_connection_may_be_a_large_one(authority: Authority) -> None:
-    """Its headers come in one TLS record with the beginning of its message, which has to fit into
-    what is read of somebody who has proven nothing yet."""
+    """Its headers share a TLS record with the beginning of its message, which must fit into the
+    budget of a caller who has proven nothing yet."""
     async with playing(authority) as (played, _, gateway, _):
         for size in (14_000, 17_000, 60_000, 1_000_000):
             request = RespondActivityTaskFailedRequest(identity="x" * size)
             async with gateway.channel("acme", alone=True) as worker:
                 status, why = await worker.status("RespondActivityTaskFailed", request)
-            # It was read to its end, and is refused for what it says.
+            # It was read completely, and is refused because of its content.
             assert status is StatusCode.PERMISSION_DENIED, why
             assert "task token" in why
         assert not played.asked

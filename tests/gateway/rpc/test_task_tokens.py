@@ -1,4 +1,4 @@
-"""Whom a sealed task token may be opened by."""
+"""Who can open a sealed task token."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Telemetry as SDKs send it, a gateway that takes it in, and a collector that may refuse."""
+"""Telemetry as SDKs send it, a gateway that accepts it, and a collector that may refuse."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -82,7 +82,7 @@ def resource_of(signal: Signal, request: Any, index: int = 0) -> list[tuple[str,
 
 
 class Kept:
-    """A sink that keeps what it is given, once a test lets it."""
+    """A sink that keeps the batches it gets, once a test lets it."""
 
     def __init__(self, takes: bool = True) -> None:
         self.batches: list[Batch] = []
@@ -100,7 +100,7 @@ class Kept:
 
 @dataclass
 class TelemetrySite:
-    """A gateway's intake before a sink."""
+    """A gateway's intake with a sink behind it."""
 
     sink: Sink
     limits: IntakeLimits = field(default_factory=IntakeLimits)
@@ -115,7 +115,7 @@ class TelemetrySite:
 
     @asynccontextmanager
     async def serving(self, drain_seconds: float = 10) -> AsyncIterator[httpx.AsyncClient]:
-        """The intake in this very event loop; its client has the credential of acme."""
+        """The intake in this event loop, and a client with acme's credential."""
         known = {"acme": install("acme"), "other": install("other"), "build": build()}
         callers = Callers(Credentials(known), self.standings, self.audit, self.rate)
         taking = taking_in(callers, self.queue, self.sink, drain_seconds, self.limits)
@@ -130,7 +130,7 @@ class TelemetrySite:
 
 
 class Collector:
-    """An OTLP collector that answers as it is told, and then takes everything."""
+    """An OTLP collector that gives the set answers first, and then accepts everything."""
 
     def __init__(self, *answers: Response) -> None:
         self.answers = list(answers)

@@ -1,4 +1,4 @@
-"""OTLP comes in: in both encodings, in bounds, from whom it says, and not faster than it goes."""
+"""The intake of OTLP: both encodings, limits, the sender's identity, and a queue that is full."""
 
 import asyncio
 import gzip
@@ -34,7 +34,7 @@ ALL = [(LOGS, logs("hello")), (TRACES, traces()), (METRICS, metrics(1, 2))]
 
 
 def message(answer: httpx.Response) -> str:
-    """What a refusal says, by the specification."""
+    """The message of a refusal, read as the specification says."""
     if answer.headers["Content-Type"].startswith("application/json"):
         return str(answer.json()["message"])
     status: str = Status.FromString(answer.content).message
@@ -91,7 +91,7 @@ async def test_a_caller_cannot_pass_for_another() -> None:
     assert resource_of(LOGS, of_build) == [("service.name", "w"), MINE[0], MINE[2]]
 
 
-async def test_who_may_not_send_is_told_so() -> None:
+async def test_who_may_not_send_is_refused() -> None:
     site = TelemetrySite(sink := Kept())
     body = logs("x").SerializeToString()
     async with site.serving() as client:
@@ -135,7 +135,7 @@ async def test_what_is_not_understood_is_refused(
         path = "/v1/traces" if b"Spans" in body else "/v1/logs"
         answer = await client.post(path, content=body, headers=headers)
         assert (answer.status_code, bool(message(answer))) == (status, True)
-        # The next one is taken as if nothing had been.
+        # The next one is accepted as usual.
         good = await client.post("/v1/logs", content=logs("x").SerializeToString())
         assert good.status_code == 200
     assert len(sink.batches) == 1
@@ -153,7 +153,7 @@ async def test_a_body_without_a_length_is_bounded_too() -> None:
         assert answer.status_code == 413
 
 
-async def test_what_is_over_the_bounds_is_dropped_and_told() -> None:
+async def test_what_is_over_the_bounds_is_dropped_and_reported() -> None:
     bounds = Bounds(items=3, item_bytes=5_000)
     site = TelemetrySite(sink := Kept(), IntakeLimits(bounds=bounds))
     request = logs("a", "x" * 6_000, "b", "c", "d")

@@ -1,4 +1,4 @@
-"""Telemetry arrives at a collector that was away, or lies in a file that can be searched."""
+"""Telemetry reaches a collector that was away, or is stored in a file that can be queried."""
 
 import json
 import logging
@@ -52,7 +52,7 @@ async def test_a_collector_that_refuses_for_a_while_gets_everything() -> None:
         assert ("exclave.install", "acme") in resource_of(signal, request)
     assert {one["authorization"] for one in collector.headers} == {"Bearer ours"}
     assert collector.asked == 7
-    assert (sink.handed.on, sink.handed.dropped) == (3, 0)
+    assert (sink.items.delivered, sink.items.dropped) == (3, 0)
 
 
 async def test_while_the_collector_is_away_memory_is_bounded_and_the_oldest_goes(
@@ -68,7 +68,7 @@ async def test_while_the_collector_is_away_memory_is_bounded_and_the_oldest_goes
         assert 2 <= taken < 10
         await site.queue.empty()
         assert (await client.post("/v1/logs", content=body)).status_code == 200
-    assert sink.handed.dropped == taken + 1
+    assert sink.items.dropped == taken + 1
     (line,) = [one.getMessage() for one in caplog.records if "dropped" in one.getMessage()]
     assert "http://127.0.0.1:1" in line
 
@@ -86,12 +86,12 @@ async def test_what_the_collector_refuses_for_good_is_not_sent_again(
             for _ in range(3):
                 await client.post("/v1/logs", content=logs("a", "b").SerializeToString())
     assert collector.asked == 3
-    handed = sink.handed
-    assert (handed.on, handed.dropped, handed.refused_by_collector) == (3, 2, 1)
+    counts = sink.items
+    assert (counts.delivered, counts.dropped, counts.refused_by_collector) == (3, 2, 1)
     assert "no such tenant" in caplog.text
 
 
-async def test_what_nobody_took_by_the_end_is_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_nobody_took_by_the_end_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     sink = Forwarder("http://127.0.0.1:1", patience=QUICK)
     async with TelemetrySite(sink).serving(drain_seconds=0.05) as client:
         await client.post("/v1/logs", content=logs("x").SerializeToString())
@@ -170,10 +170,10 @@ async def test_while_the_disk_takes_nothing_senders_are_held_back(
     assert store.kept == 3
 
 
-def test_a_store_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "telemetry.sqlite"
     path.write_text("this is no database, it is a text that somebody has left here")
-    with pytest.raises(StoreUnusable, match="cannot be kept in"):
+    with pytest.raises(StoreUnusable, match="cannot be stored in"):
         TelemetryStore(path)
 
 

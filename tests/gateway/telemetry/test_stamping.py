@@ -1,4 +1,4 @@
-"""Whatever a caller writes, who sent it is what the gateway says."""
+"""Whatever a caller writes, the sender is the one that the gateway writes."""
 
 import re
 from collections import deque
@@ -21,7 +21,7 @@ from tests.gateway.gateway_parts import build, install
 BOUNDS = Bounds(resources=3, scopes=4, items=4, item_bytes=2_000, attributes=3, value_bytes=300)
 
 LETTERS = "aeExclvKkoins.-_ é·\0\n"
-"""All of Unicode would take half a minute to look up."""
+"""Looking up all of Unicode would take half a minute."""
 
 words = st.sampled_from(["org", "install", "key", "component", "", "x"])
 separators = st.text(alphabet="._-/ ·:", max_size=3)
@@ -55,7 +55,7 @@ identities = st.sampled_from([install("acme"), install("other", "prod"), build()
 def requests(draw: st.DrawFn) -> tuple[Signal, Any]:
     signal = draw(st.sampled_from(SIGNALS))
     request = signal.request()
-    # The same few, in another order at each place: to draw them anew for each takes long.
+    # The same few in another order each time, since drawing new ones takes long.
     drawn = deque(draw(attributes))
 
     def some() -> list[KeyValue]:
@@ -91,7 +91,7 @@ def _fill(signal: Signal, item: Any, parts: int, some: Callable[[], list[KeyValu
 
 
 def normal(key: str) -> str:
-    """As stores of telemetry write a key that has signs which they do not take."""
+    """A key as stores of telemetry write it, without characters that they do not allow."""
     return re.sub(r"[^a-z0-9]+", "_", key.lower()).strip("_")
 
 
@@ -128,7 +128,7 @@ def test_what_is_kept_and_dropped_is_all_there_was(
     stamped = stamp(signal, request, identity, BOUNDS)
     assert stamped.items == _count(signal, request) <= BOUNDS.items
     assert stamped.items + stamped.dropped == before
-    # To stamp it once more, for another gateway behind this one, changes nothing.
+    # Stamping it again, as another gateway behind this one would, changes nothing.
     again = signal.request()
     again.CopyFrom(request)
     stamp(signal, again, identity, BOUNDS)
@@ -182,8 +182,8 @@ def test_a_flood_of_empty_items_is_refused_as_a_whole() -> None:
 
 @pytest.mark.parametrize("signal", SIGNALS, ids=lambda one: one.name)
 def test_what_only_a_collector_would_know_goes_no_further(signal: Signal) -> None:
-    """OTLP has had other fields, and will have: what lies in those is neither bounded nor looked
-    at here. One was 1000, with log records in it."""
+    """OTLP had other fields in the past, and will have others: their content is neither limited nor
+    checked here. One was field 1000, which contained log records."""
     old = b"\xc2\x3e\x0bexclave.org"
     request = signal.request.FromString(b"\x0a" + bytes([len(old)]) + old)
     assert b"exclave.org" in request.SerializeToString()
