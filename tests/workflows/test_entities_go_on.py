@@ -103,4 +103,4 @@ async def test_an_id_that_is_too_long_is_refused_at_once(site: Site, kind: str) 
     run = await site.start(kind, start + "x" * (ID_LIMIT - len(start) + 1), input)
     refused = await failure(run)
     assert refused.type == "BadInput"
-    assert f"at most {ID_LIMIT} in all" in refused.message
+    assert f"at most {ID_LIMIT} characters in all" in refused.message

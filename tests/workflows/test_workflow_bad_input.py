@@ -138,7 +138,7 @@ async def test_words_that_would_not_be_shown_are_refused(site: Site, words: dict
     for update in ("approve", "deny"):
         error = await refusal(run, update, {"digest": plan.digest, **words})
         assert error.type == "BadInput"
-        assert f"`{next(iter(words))}` holds a character" in error.message
+        assert f"`{next(iter(words))}` contains an invisible character" in error.message
     await asked(run, "net")
     await run.terminate("a test")
 
