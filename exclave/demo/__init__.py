@@ -1,1 +1,1 @@
-"""`exclave demo`: the whole life of an install, told while it happens."""
+"""`exclave demo`: the whole life of an install, explained while it happens."""

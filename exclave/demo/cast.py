@@ -1,7 +1,7 @@
-"""What the people of the story do: every one of it is a workflow, an update or a query of Temporal.
+"""What the people of the story do: each step is a Temporal workflow, update or query.
 
-They are patient: a control plane that does not answer is asked again, and never for the same thing
-twice, since a start and an update carry an id of their own.
+If the control plane does not answer, they ask again. Nothing is done twice, since starts and
+updates have ids.
 """
 
 import asyncio
@@ -40,11 +40,11 @@ T = TypeVar("T")
 
 _AGAIN_SECONDS = 1.0
 _LOOKS = 20
-"""At what a schedule has started, before it is believed that it was not heard."""
+"""How often to look for the run of a triggered schedule before it is triggered again."""
 
 
 class StoryFailed(Exception):
-    """The story went another way than it is told."""
+    """The story had another outcome than it should."""
 
 
 class Cast:
@@ -68,7 +68,7 @@ class Cast:
             return push_source(registry, config)
 
     async def install(self, install: str, app: str, release: str) -> None:
-        """Start the install's entity, which lives as long as the install."""
+        """Start the Install workflow, which lives as long as the install."""
         await self._started(
             "Install",
             install_workflow_id(install),
@@ -90,7 +90,7 @@ class Cast:
             await asyncio.to_thread(write_token, folder / stack.token_file, token)
 
     async def status(self, install: str) -> InstallStatus:
-        """What the install says of itself."""
+        """The install's own status."""
         return await _answered(
             lambda: self._plane.ask(install_workflow_id(install), "status", InstallStatus)
         )
@@ -98,7 +98,7 @@ class Cast:
     async def until(
         self, install: str, holds: Callable[[InstallStatus], bool], what: str
     ) -> InstallStatus:
-        """The install's status, once it is so; looked at whenever its history has news."""
+        """The install's status, once `holds` accepts it; checked whenever its history has news."""
         self._lines(f"  waiting until {what}")
         handle = self._plane.run(install_workflow_id(install))
         while True:
@@ -129,7 +129,7 @@ class Cast:
         return await _answered(lambda: sent_until_taken(send))
 
     async def run(self, install: str, update: str, argument: BaseModel) -> tuple[str, End]:
-        """Start a run by an update, follow it, and approve what it asks for, plan by plan."""
+        """Start a run by an update, follow it, and approve each of its plans."""
         started = await self.send_update(install, update, argument, RunStarted)
         return started.workflow_id, await self.follow(started.workflow_id, started.run_id)
 
@@ -151,7 +151,7 @@ class Cast:
                 await _wait_out(error)
 
     async def _approve(self, run: str, plan: WaitingPlan, reporter: TextReporter) -> bool:
-        """Read the plan, and approve exactly it; False where that must be tried again."""
+        """Read the plan, and approve exactly that plan; False if this must be tried again."""
         try:
             text = await view_of(self._plane, run, plan)
             reporter.plan(run, plan, text)
@@ -161,14 +161,14 @@ class Cast:
         except Away:
             return False
         except Refused as refused:
-            # An approval whose answer was lost has been heard all the same.
+            # If only the answer was lost, the approval has arrived all the same.
             reporter.decided(plan, f"does not wait any more ({refused.message})")
             return True
         reporter.decided(plan, "is approved by ann, by its digest.")
         return True
 
     async def tick(self, schedule: str) -> str:
-        """Let a schedule's time come now; returns the run that it started."""
+        """Trigger a schedule now; returns the run that it started."""
         handle = self._plane.client.get_schedule_handle(schedule)
         before = await self._ran_by(schedule)
         asked = False
@@ -177,7 +177,7 @@ class Cast:
                 try:
                     await handle.trigger(rpc_timeout=ANSWER)
                 except RPCError as error:
-                    # It may have been heard all the same: look for its run before asking again.
+                    # It may have been triggered all the same: look for its run first.
                     await _wait_out(error)
                 asked = True
             for _ in range(_LOOKS):
@@ -201,14 +201,14 @@ class Cast:
             try:
                 await self._plane.start(type, run, input, summary=summary)
             except WorkflowAlreadyStartedError:
-                # The start before this one was heard, and its answer lost.
+                # An earlier attempt succeeded, but its answer was lost.
                 return
 
         await _answered(start)
 
 
 def forget_sources(registry: Path, vendor: Path) -> None:
-    """Delete every config folder, and every upload of one: releases hold what is deployed."""
+    """Delete every config folder and upload; releases contain everything that is deployed."""
     shutil.rmtree(vendor)
     shutil.rmtree(registry / SOURCES_REPOSITORY)
 
@@ -220,7 +220,7 @@ def _write(stack: Stack, folder: Path) -> None:
 
 
 def good(run: str, end: End) -> End:
-    """The end, if it is a good one; raises StoryFailed."""
+    """The end, if the run succeeded; otherwise raises StoryFailed."""
     if end.how != "done":
         raise StoryFailed(f"{run} {end.how}: {end.message}")
     return end

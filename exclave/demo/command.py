@@ -1,4 +1,4 @@
-"""`exclave demo`: sets the stage, tells the story, and stays up for a look around."""
+"""`exclave demo`: prepares folders and a control plane, plays the story, and stays up."""
 
 import asyncio
 import os
@@ -27,16 +27,16 @@ from wire.encryption.key_settings import master_keys
 
 def demo(
     once: Annotated[
-        bool, typer.Option("--once", help="End when the story is told, instead of staying up.")
+        bool, typer.Option("--once", help="Exit after the story, instead of staying up.")
     ] = False,
     folder: Annotated[
-        Path, typer.Option("--folder", help="Where everything of the story lies; emptied first.")
+        Path, typer.Option("--folder", help="The folder for all of the demo's data; emptied first.")
     ] = Path(".exclave/demo"),
 ) -> None:
     """Take the example app through the whole life of an install, with real engines.
 
-    A control plane of its own is brought up, and the machine of one customer. Afterwards all of it
-    stays up, so that you can look around; Ctrl-C ends it and leaves no process.
+    It starts its own control plane, and the machine of one customer. Afterwards all of it stays up,
+    so that you can look around; Ctrl-C ends it and leaves no process.
 
     Example:
 
@@ -44,7 +44,7 @@ def demo(
 
         exclave demo --once
     """
-    # Where no other is there, the worker finds Terraform as a library among our own commands.
+    # If there is no other Terraform, the worker finds the library's command beside our own.
     os.environ["PATH"] = f"{os.environ.get('PATH', '')}{os.pathsep}{Path(sys.executable).parent}"
     run(_demo(folder, once))
 
@@ -57,7 +57,7 @@ async def _demo(folder: Path, once: bool) -> None:
             lines(f"Bringing up a control plane; logs are in {folder / stage.logs.name}.")
             async with control_plane(stage, pids, lock, lines) as (plane, running):
                 lines(f"Watch it in the Temporal UI: {stage.ui}")
-                await _tell(stage, plane, running, lines)
+                await _play(stage, plane, running, lines)
                 lines()
                 lines(f"That was the whole story, in {monotonic() - began:.0f} s.")
                 if not once:
@@ -68,18 +68,18 @@ async def _demo(folder: Path, once: bool) -> None:
     lines("Everything has ended.")
 
 
-async def _tell(
+async def _play(
     stage: Stage, plane: ControlPlane, running: "asyncio.Task[None]", lines: Lines
 ) -> None:
-    """Tell the story, as long as the control plane is up."""
-    telling = asyncio.create_task(_story(stage, plane, lines))
-    await asyncio.wait({telling, running}, return_when=asyncio.FIRST_COMPLETED)
-    if not telling.done():
-        telling.cancel()
-        await asyncio.gather(telling, return_exceptions=True)
+    """Play the story while the control plane is up."""
+    playing = asyncio.create_task(_story(stage, plane, lines))
+    await asyncio.wait({playing, running}, return_when=asyncio.FIRST_COMPLETED)
+    if not playing.done():
+        playing.cancel()
+        await asyncio.gather(playing, return_exceptions=True)
         running.result()
-        raise CommandEnded(Exit.INTERRUPTED, "The story was ended before it was told.")
-    telling.result()
+        raise CommandEnded(Exit.INTERRUPTED, "The story was interrupted.")
+    playing.result()
 
 
 async def _story(stage: Stage, control: ControlPlane, lines: Lines) -> None:

@@ -1,4 +1,4 @@
-"""Where the story is told: a control plane of its own, and the machine of one customer."""
+"""Where the story takes place: its own control plane, and the machine of one customer."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ class Stage:
 
     declaration: Declaration
     folder: Path
-    """Everything of the story lies in it."""
+    """It contains all data of the story."""
 
     @property
     def logs(self) -> Path:
@@ -47,15 +47,15 @@ class Stage:
 
 @contextlib.contextmanager
 def empty_stage(folder: Path, *, usual_ports: bool = True) -> Iterator[tuple[Stage, PidFile, int]]:
-    """A stage on which nothing has happened yet; what a former story left is removed.
+    """A fresh stage; the data of an earlier story is removed.
 
     Args:
-        folder: Everything of the story will lie in it.
-        usual_ports: Whether the ports of `exclave dev` are taken where they are free; several
-            stages that are set at once would all find them so.
+        folder: It will contain all data of the story.
+        usual_ports: Whether to use the ports of `exclave dev` if they are free. Several stages that
+            are prepared at the same time would all find them free.
 
     Raises:
-        DataFolderInUse: another story is told there.
+        DataFolderInUse: another story is running there.
         DeclarationError: the declaration cannot be used.
     """
     declared = read_declaration(ROOT / "temporal-dev.yaml")
@@ -71,7 +71,7 @@ def empty_stage(folder: Path, *, usual_ports: bool = True) -> Iterator[tuple[Sta
 
 
 def _elsewhere(declared: Declaration, data: Path, usual_ports: bool) -> Declaration:
-    """The same control plane with data of its own, at ports that are free."""
+    """The same control plane with other data folders, at free ports."""
 
     def free(address: Address) -> Address:
         return _first_free(address.host, (address.port, 0) if usual_ports else (0,))
@@ -101,7 +101,7 @@ def _elsewhere(declared: Declaration, data: Path, usual_ports: bool) -> Declarat
 
 
 def _first_free(host: str, ports: tuple[int, ...]) -> Address:
-    """The first of the ports that nothing listens on; 0 stands for any."""
+    """The first of these ports that is free; 0 stands for any free port."""
     for port in ports:
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -114,13 +114,13 @@ def _first_free(host: str, ports: tuple[int, ...]) -> Address:
 async def control_plane(
     stage: Stage, pids: PidFile, lock: int, say: Callable[[str], None]
 ) -> AsyncIterator[tuple[ControlPlane, "asyncio.Task[None]"]]:
-    """The stage's control plane, once it serves; drained afterwards.
+    """The stage's control plane, once it is up; drained afterwards.
 
     Yields:
-        The control plane, and the task that ends with it: at a signal, or when it cannot go on.
+        The control plane, and a task that ends when it ends: by a signal, or by a failure.
 
     Raises:
-        FailedToStart: a process could not be brought up.
+        FailedToStart: a process could not be started.
     """
     plane = ControlPlane(stage.declaration, pids, lock, say, logs=stage.logs)
     running = asyncio.create_task(plane.run())
@@ -137,7 +137,7 @@ async def control_plane(
 
 
 def install_worker(stage: Stage, install: str, stack: Path) -> Program:
-    """The customer's install worker, from its stack alone; here without systemd."""
+    """The customer's install worker, which needs only its stack; here without systemd."""
     data = stage.customer(install) / "data"
     data.mkdir(mode=0o700, exist_ok=True)
     worker = Path(sys.executable).with_name("exclave-worker")
@@ -154,7 +154,7 @@ def install_worker(stage: Stage, install: str, stack: Path) -> Program:
 
 
 def lay_over(changes: str, config: Path) -> None:
-    """Change an app config as a vendor would: lay the example's changes over it."""
+    """Change an app config as a vendor would: copy the example's changes over it."""
     source = EXAMPLES / "changes" / changes
     removed = source / "removed.txt"
     for line in removed.read_text().split() if removed.exists() else ():

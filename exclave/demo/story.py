@@ -1,7 +1,7 @@
 """The story: one install from its first release to the end, chapter by chapter.
 
-Every chapter tells what happens, lets it happen for real, and compares what came of it with what
-must; a story that goes another way fails.
+Each chapter says what will happen, lets it happen for real, and compares the outcome with the
+expected one; if they differ, the story fails.
 """
 
 import os
@@ -34,14 +34,14 @@ EditConfig = Callable[[Path], None]
 
 @dataclass
 class Releases:
-    """What was built so far."""
+    """The releases built so far."""
 
     first: Digest = ""
     second: Digest = ""
 
 
 class Story:
-    """Tells the story on a stage, with a cast."""
+    """Plays the story on a stage, with a cast."""
 
     def __init__(
         self,
@@ -55,8 +55,8 @@ class Story:
 
         Args:
             stage: The folders.
-            cast: Who acts.
-            lines: Where it is told.
+            cast: The people who act.
+            lines: Where to print.
             start_worker: Starts the install worker from the folder of its stack.
             edit: Changes each config folder before it is uploaded.
         """
@@ -69,10 +69,10 @@ class Story:
         self._chapter = 0
 
     async def play(self) -> None:
-        """Tell it to the end.
+        """Play the story to its end.
 
         Raises:
-            StoryFailed: something came out otherwise than it must.
+            StoryFailed: something had another outcome than it should.
         """
         await self._build()
         await self._install()
@@ -109,7 +109,7 @@ class Story:
         self._say("The customer gets a stack: a folder that can be read before it is applied.")
         for path in sorted(stack.iterdir()):
             self._say(f"  {path.name:<24} {path.stat().st_size:>6} bytes")
-        self._say("The customer starts the worker with nothing but that.")
+        self._say("The customer starts the worker with nothing else.")
         await self._start_worker(stack)
         status = await self._cast.until(
             INSTALL, lambda now: now.worker is not None, "the worker has connected"
@@ -128,7 +128,7 @@ class Story:
         await self._settled(lambda now: now.provisioned)
 
     async def _deploy(self) -> None:
-        self._begin("Deploy", "Components along their graph, each as soon as it can.")
+        self._begin("Deploy", "Components are deployed along their graph, each as early as it can.")
         run, end = await self._cast.run(
             INSTALL, "deploy", DeployRequest(release=self._releases.first)
         )
@@ -137,12 +137,14 @@ class Story:
         await self._settled(lambda now: now.release == self._releases.first)
 
     async def _act(self) -> None:
-        self._begin("Act", "A health check: by hand, by the clock; it ran after the deploy, too.")
+        self._begin(
+            "Act", "A health check runs by hand and on schedule; it also ran after the deploy."
+        )
         run, end = await self._cast.run(INSTALL, "act", ActRequest(action="health"))
         self._outputs(run, end)
         schedules = (await self._cast.status(INSTALL)).schedules
         self._require(len(schedules) == 1, f"there are {len(schedules)} schedules instead of one")
-        self._say(f"Its schedule {schedules[0]} lets its time come now, instead of in minutes.")
+        self._say(f"Its schedule {schedules[0]} is triggered now, instead of in a few minutes.")
         run = await self._cast.tick(schedules[0])
         self._outputs(run, await self._cast.follow(run))
 
@@ -159,7 +161,7 @@ class Story:
             {
                 "network": "skipped",
                 "database": "skipped",
-                # It refers to the input; api does not, and was built on what cache was.
+                # cache refers to the input. api is planned because it depends on cache.
                 "cache": "applied",
                 "api": "unchanged",
             },
@@ -168,7 +170,7 @@ class Story:
 
     async def _bring_a_new_release(self) -> None:
         self._begin(
-            "A new release", "One component changed, one is added, and one goes: it is torn down."
+            "A new release", "One component changes, one is new, and one is gone: it is torn down."
         )
         config = self._config("second", changes=("second",))
         self._edit(config)
@@ -189,7 +191,7 @@ class Story:
         await self._settled(lambda now: now.release == built.release)
 
     async def _fail_and_roll_back(self) -> None:
-        self._begin("A release that fails", "Half of it is there when its database says no.")
+        self._begin("A release that fails", "Half of it is deployed when its database fails.")
         config = self._config("third", changes=("second", "third"))
         self._edit(config)
         built = await self._cast.build(APP, config, 4)
@@ -198,11 +200,11 @@ class Story:
         run, end = await self._cast.run(INSTALL, "deploy", DeployRequest(release=built.release))
         self._require(end.how == "failed", f"{run} {end.how} instead of failing")
         self._require("no space left on device" in end.message, f"{run} does not say why")
-        self._say(f"{run} failed, in the words of its engine:")
+        self._say(f"{run} failed; the message of its engine:")
         self._lines.block(end.message, indent="  | ")
         await self._settled(lambda now: now.failure is not None)
 
-        self._begin("Roll back", "To the release before, by its digest, and with its inputs.")
+        self._begin("Roll back", "To the previous release, by its digest, and with its inputs.")
         forget_sources(self._stage.declaration.data / "registry", self._stage.vendor)
         self._say("All sources are deleted first: whatever a deploy needs is in the release.")
         request = RollbackRequest(release=self._releases.second, inputs=True)
@@ -215,7 +217,7 @@ class Story:
             "greeting" not in status.inputs.values and status.inputs.values["cache_mb"] == "128",
             f"the inputs were not brought back: {status.inputs.values}",
         )
-        self._say("The inputs are those of then, too.")
+        self._say("The inputs are those of that time, too.")
 
     async def _deprovision(self) -> None:
         self._begin("Deprovision", "Everything is torn down in reverse order, the sandbox last.")
@@ -234,11 +236,11 @@ class Story:
         return config
 
     async def _settled(self, holds: Callable[[InstallStatus], bool]) -> InstallStatus:
-        """The install's status, once it has heard of the run's end."""
+        """The install's status, once it has recorded the run's end."""
         return await self._cast.until(
             INSTALL,
             lambda now: now.holder is None and not now.queue and holds(now),
-            "the install has heard of it",
+            "the install has recorded the end",
         )
 
     def _expect(self, run: str, end: End, outcomes: dict[str, str]) -> None:

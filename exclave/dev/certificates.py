@@ -1,4 +1,4 @@
-"""A certificate for the gateway of the development control plane, of an authority of its own."""
+"""A certificate for the development gateway, issued by an authority made for it."""
 
 import datetime
 import ipaddress
@@ -23,13 +23,13 @@ class Certificates:
     authority: Path
     certificate: Path
     key: Path
-    """The certificate's; nobody else can read it. The authority's is kept nowhere."""
+    """The certificate's key, readable only by its owner. The authority's key is not kept."""
 
     def usable(self) -> bool:
-        """Whether they are there, and pass what the Python that runs checks of certificates.
+        """Whether the files exist and pass the checks of the running Python version.
 
-        From 3.13 on Python holds an authority to RFC 5280, and what an older `exclave dev` made
-        does not say what its key is for. Elsewhere it serves: who is enrolled knows that authority.
+        From 3.13 on, Python checks authorities by RFC 5280; one made by an older `exclave dev`
+        lacks its key's usage. With an older Python it stays in use: enrolled workers trust it.
 
         Raises:
             OSError: a file cannot be read.
@@ -79,7 +79,7 @@ def make_certificates(files: Certificates) -> None:
     descriptor = os.open(files.key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    # Last: where it is, the others are.
+    # Written last, so that its existence means that all files are there.
     files.certificate.write_bytes(certificate.public_bytes(Encoding.PEM))
 
 

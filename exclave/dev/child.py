@@ -1,7 +1,7 @@
-"""One supervised process: started, awaited until it serves, started again when it dies, ended.
+"""One supervised process: started, awaited until it is ready, restarted when it dies, and ended.
 
-It has a session of its own, so that the terminal's Ctrl-C reaches only `exclave dev`, and inherits
-standard output and error: a pipe that nobody reads any more would kill it.
+It has its own session, so that the terminal's Ctrl-C reaches only `exclave dev`. It inherits
+standard output and error, since writing to a pipe that nobody reads any more would kill it.
 """
 
 import asyncio
@@ -18,21 +18,21 @@ from wire.backoff import backoff
 from workers.readiness import READY_LINE, READY_VARIABLE
 
 READY_SECONDS = 60.0
-"""How long a process may take until it serves; importing takes seconds on a busy machine."""
+"""How long a process may take until it is ready; importing takes seconds on a busy machine."""
 FIRST_DELAY_SECONDS = 1.0
 LONGEST_DELAY_SECONDS = 30.0
 STEADY_SECONDS = 60.0
-"""A process that served for so long is started again with the first delay."""
+"""After serving for so long, a process is restarted with the first delay again."""
 GRACE_SECONDS = 20.0
 """How long a process that runs no tools may take to end before it is killed."""
 
 
 class FailedToStart(Exception):
-    """A process died, or stayed silent, before it served."""
+    """A process died, or stayed silent, before it was ready."""
 
 
 class Child:
-    """A process that is kept alive until it is told to end."""
+    """A process that is kept alive until it is stopped."""
 
     def __init__(
         self, program: Program, pids: PidFile, lock: int, say: Callable[[str], None]
@@ -43,7 +43,7 @@ class Child:
             program: What to start.
             pids: Where its pid is recorded.
             lock: The data folder's lock, a descriptor that the process inherits.
-            say: Tells a person one line.
+            say: Prints one line for a person.
         """
         self.program = program
         self._pids = pids
@@ -58,10 +58,10 @@ class Child:
         return self._process.pid if self._process else None
 
     async def start(self) -> None:
-        """Start the process and return once it serves.
+        """Start the process and return once it is ready.
 
         Raises:
-            FailedToStart: it could not be started, died first, or stayed silent; it is gone then.
+            FailedToStart: it could not be started, died, or stayed silent; it has ended by then.
         """
         try:
             await self._start()
@@ -77,12 +77,12 @@ class Child:
             raise FailedToStart(str(error)) from error
 
     def keep(self) -> "asyncio.Task[None]":
-        """From now on, start the process again whenever it ends; the task never ends by itself."""
+        """From now on, restart the process whenever it ends; the task never ends by itself."""
         self._keeping = asyncio.create_task(self._keep(), name=f"keep {self.program.name}")
         return self._keeping
 
     async def stop(self) -> None:
-        """Ask the process to end (SIGTERM) and wait for it; it is not started again."""
+        """Ask the process to end (SIGTERM) and wait for it; it is not restarted."""
         if self._keeping is not None:
             self._keeping.cancel()
             await asyncio.gather(self._keeping, return_exceptions=True)
@@ -106,7 +106,7 @@ class Child:
                 await self._execute((self._lock, write_end), environment)
             finally:
                 os.close(write_end)
-            await self._serves(_said_so(pipe))
+            await self._serves(_ready_line(pipe))
 
     async def _execute(self, descriptors: tuple[int, ...], environment: dict[str, str]) -> None:
         with _output(self.program) as (stdout, stderr):
@@ -129,12 +129,12 @@ class Child:
             done, _ = await asyncio.wait(
                 {serving, ending}, timeout=READY_SECONDS, return_when=asyncio.FIRST_COMPLETED
             )
-            # A server that answers while ours has died is not ours.
+            # If our process has died, whatever answers is not ours.
             if ending in done:
-                raise FailedToStart(f"{self.program.title} {ending.result()} before it served")
+                raise FailedToStart(f"{self.program.title} {ending.result()} before it was ready")
             if serving not in done:
                 raise FailedToStart(
-                    f"{self.program.title} (pid {self.pid}) did not serve within "
+                    f"{self.program.title} (pid {self.pid}) was not ready within "
                     f"{READY_SECONDS:.0f} s"
                 )
             serving.result()
@@ -151,7 +151,7 @@ class Child:
             if time.monotonic() - served > STEADY_SECONDS:
                 delays = backoff(FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS)
             delay = next(delays)
-            self._say(f"{how}; starting it again in {delay:.0f} s")
+            self._say(f"{how}; restarting it in {delay:.0f} s")
             await asyncio.sleep(delay)
             try:
                 await self.start()
@@ -159,7 +159,7 @@ class Child:
                 how = str(error)
                 continue
             served = time.monotonic()
-            self._say(f"{self.program.title} serves again (pid {self.pid})")
+            self._say(f"{self.program.title} is up again (pid {self.pid})")
             how = f"{self.program.title} {await self._ended()}"
 
     async def _ended(self) -> str:
@@ -189,7 +189,7 @@ class Child:
 
 @contextlib.contextmanager
 def _output(program: Program) -> Iterator[tuple[int | None, int | None]]:
-    """Where its standard output and error go."""
+    """Where the program's standard output and error go."""
     if program.log is None:
         yield asyncio.subprocess.DEVNULL if program.quiet else None, None
         return
@@ -202,7 +202,7 @@ def _pipe() -> tuple[BinaryIO, int]:
     return os.fdopen(read_end, "rb"), write_end
 
 
-async def _said_so(pipe: BinaryIO) -> None:
+async def _ready_line(pipe: BinaryIO) -> None:
     """Wait for the line that `workers.readiness` writes; never returns without it."""
     reader = asyncio.StreamReader()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
@@ -210,7 +210,7 @@ async def _said_so(pipe: BinaryIO) -> None:
     )
     try:
         if await reader.readline() != READY_LINE:
-            # Closed without a word: the process is ending, which its exit status will tell.
+            # Closed without the line: the process is ending, and its exit status will say how.
             await asyncio.get_running_loop().create_future()
     finally:
         transport.close()

@@ -1,4 +1,4 @@
-"""`exclave dev`: reads the declaration, checks what could go wrong, and runs the control plane."""
+"""`exclave dev`: reads the declaration, checks ports and data, and runs the control plane."""
 
 import asyncio
 import contextlib
@@ -24,8 +24,9 @@ def dev(
 ) -> None:
     """Run the development control plane: Temporal, the registry, control and build workers.
 
-    It stays in the foreground. Ctrl-C drains it: workers finish what they run. A second Ctrl-C
-    interrupts their tools. What it knows lies in the declared data folder and survives a restart.
+    It stays in the foreground. Ctrl-C drains it: workers finish what they are doing. A second
+    Ctrl-C interrupts their tools. All its data is in the declared data folder, and is kept across
+    restarts.
 
     Example:
 
@@ -50,7 +51,7 @@ def dev(
 
 
 def say(text: str) -> None:
-    """Tell a person, if one still looks: a closed terminal must not keep the drain from ending."""
+    """Print a line; ignore a closed terminal, which must not keep the drain from ending."""
     with contextlib.suppress(OSError):
         write(text)
 

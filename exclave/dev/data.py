@@ -1,4 +1,4 @@
-"""The data folder: one `exclave dev` at a time, and `pids.json` with its processes."""
+"""The data folder: its lock, which allows one `exclave dev` at a time, and `pids.json`."""
 
 import fcntl
 import json
@@ -9,11 +9,11 @@ from pathlib import Path
 
 
 class DataFolderInUse(Exception):
-    """Another `exclave dev`, or what a killed one left, works in this data folder."""
+    """Another `exclave dev`, or processes that a killed one left, use this data folder."""
 
 
 class PidFile:
-    """`pids.json`: pid by process name, replaced as a whole on every change."""
+    """`pids.json`: pids by process name; the file is replaced as a whole at every change."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -41,20 +41,19 @@ class PidFile:
 
 @contextmanager
 def hold(data: Path) -> Iterator[tuple[PidFile, int]]:
-    """Create the data folder, for this user alone, and hold it: all that is made meanwhile, by the
-    processes that are started too, is this user's alone.
+    """Create and lock the data folder, closed to other users, as is everything created meanwhile.
 
-    The lock is a file descriptor that every process started here inherits. So it is held for as
-    long as any of them lives, also after `exclave dev` itself was killed.
+    The lock is a file descriptor that every process started here inherits. So it is held as long as
+    any of them lives, even after `exclave dev` itself was killed.
 
     Yields:
         The pid file, and the descriptor to hand to processes.
 
     Raises:
-        DataFolderInUse: it is held already; the message names the processes.
-        OSError: the folder cannot be made or written to.
+        DataFolderInUse: it is locked already; the message names the processes.
+        OSError: the folder cannot be created or written to.
     """
-    # Temporal's database is made by a process of its own, which inherits this.
+    # The Temporal server, which creates the database, inherits the umask.
     before = os.umask(0o077)
     descriptor = None
     try:

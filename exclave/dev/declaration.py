@@ -1,7 +1,7 @@
-"""`temporal-dev.yaml`: what the development control plane consists of, and its reader.
+"""Reads `temporal-dev.yaml`, which declares what the development control plane consists of.
 
-The development server has no TLS and no authorization, and the registry takes what it is given. So
-every address must be a loopback address, also the gateway's, which authenticates workers.
+The development server has no TLS and no authorization, and the registry accepts anything. So every
+address must be a loopback address, even that of the gateway, which authenticates workers.
 """
 
 import ipaddress
@@ -31,7 +31,7 @@ class DeclarationError(Exception):
 
 
 class Address(BaseModel):
-    """A loopback address and a port; written `127.0.0.1:7233` or `[::1]:7233`."""
+    """A loopback address and a port, written as `127.0.0.1:7233` or `[::1]:7233`."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -51,7 +51,7 @@ def _parse_address(value: object) -> object:
         raise ValueError(f"{value!r} is no address; write IP:PORT, for example 127.0.0.1:7233")
     host, port = match["host"].strip("[]"), int(match["port"])
     if not 1 <= port <= 65535:
-        raise ValueError(f"port {port} does not exist; it must lie between 1 and 65535")
+        raise ValueError(f"port {port} does not exist; it must be between 1 and 65535")
     try:
         loopback = ipaddress.ip_address(host).is_loopback
     except ValueError as error:
@@ -70,7 +70,7 @@ def _parse_address_or_false(value: object) -> object:
 
 def _without_line_break(value: str) -> str:
     if "\n" in value or "=" in value:
-        raise ValueError(f"{value!r} may hold neither `=` nor a line break")
+        raise ValueError(f"{value!r} may contain neither `=` nor a line break")
     return value
 
 
@@ -89,18 +89,18 @@ class TemporalSection(_Section):
     address: LoopbackAddress
     ui: LoopbackAddress
     database: Path
-    """A file, relative to the data folder; it survives restarts."""
+    """A file, relative to the data folder; it is kept across restarts."""
     dynamic_config: dict[_Key, JsonValue] = Field(default_factory=dict)
     sqlite_pragmas: dict[_Key, str | int] = Field(default_factory=dict)
 
 
 class RegistrySection(_Section):
-    """The OCI registry, which listens twice."""
+    """The OCI registry, which listens on two addresses."""
 
     push: LoopbackAddress
     """Where uploads and builds write."""
     pull: LoopbackAddress
-    """Where install workers read; refuses every write."""
+    """Where install workers read; it refuses every write."""
 
 
 class WorkersSection(_Section):
@@ -108,7 +108,7 @@ class WorkersSection(_Section):
 
     control: int = Field(default=1, ge=1, le=16)
     build: int = Field(default=1, ge=0, le=8)
-    """No more than the control plane keeps keys of one worker."""
+    """At most 8, since the control plane keeps no more keys for one worker identity."""
 
 
 class Declaration(_Section):
@@ -116,20 +116,21 @@ class Declaration(_Section):
 
     namespace: Name
     data: Path
-    """A folder, relative to the declaration's own; everything that survives a restart is in it."""
+    """A folder, relative to the declaration's own; it contains everything kept across restarts."""
     temporal: TemporalSection
     registry: RegistrySection
     workers: WorkersSection = WorkersSection()
     gateway: LoopbackAddressOrFalse = Address(host="127.0.0.1", port=7443)
-    """Where the gateway listens, with TLS; if it is `false`, workers dial Temporal and the registry
+    """Where the gateway listens, with TLS. With `false`, workers dial Temporal and the registry
     directly."""
     codec: LoopbackAddressOrFalse = Address(host="127.0.0.1", port=8234)
-    """Where the codec server listens, which shows plain text; if it is `false`, payloads are plain.
-    It needs a gateway, where workers are handed their keys: without one it is `false`."""
+    """Where the codec server listens, which shows plain text. With `false`, payloads are not
+    encrypted. Encryption needs the gateway, which gives workers their keys: without a gateway this
+    is `false`."""
 
     @property
     def addresses(self) -> dict[str, Address]:
-        """Every address that something listens on, by the key that declares it."""
+        """Every address to listen on, by the key that declares it."""
         return {
             "temporal.address": self.temporal.address,
             "temporal.ui": self.temporal.ui,
@@ -159,8 +160,8 @@ class Declaration(_Section):
     def _workers_get_their_keys(self) -> "Declaration":
         if self.codec and not self.gateway:
             raise ValueError(
-                "codec is set, so payloads are encrypted, and workers are handed their keys by the "
-                "gateway alone; declare `gateway`, too, or set both to false"
+                "codec is set, so payloads are encrypted, and only the gateway gives workers their "
+                "keys; declare `gateway`, too, or set both to false"
             )
         return self
 
@@ -169,8 +170,8 @@ def read_declaration(path: Path) -> Declaration:
     """Read and check a declaration; its paths become absolute.
 
     Raises:
-        DeclarationError: the file cannot be read, is no YAML, or does not fit; every problem is
-            in the message, one a line, with file and key.
+        DeclarationError: the file cannot be read, is no YAML, or has wrong content; the message has
+            one line for each problem, with file and key.
     """
     try:
         declared = Declaration.model_validate(_parse(path))
@@ -188,8 +189,8 @@ def _parse(path: Path) -> object:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise DeclarationError(
-            f"{path} is not there; run `exclave dev` in the folder that holds it, or name it with "
-            "--file"
+            f"{path} does not exist; run `exclave dev` in the folder that contains it, or name it "
+            "with --file"
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise DeclarationError(f"{path} cannot be read: {error}") from error

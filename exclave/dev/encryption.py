@@ -1,4 +1,4 @@
-"""What encryption needs in the development control plane: its master keys, and where they lie."""
+"""The master keys of the development control plane, and how a person reads plain text."""
 
 from pathlib import Path
 
@@ -7,15 +7,15 @@ from wire.encryption.keys import MasterKeys
 
 
 def keys_file(declaration: Declaration) -> Path | None:
-    """The file of the master keys; None where payloads are plain."""
+    """The file with the master keys; None if payloads are not encrypted."""
     return declaration.data / "keys.json" if declaration.codec else None
 
 
 def make_keys(declaration: Declaration) -> None:
-    """Make the master keys, unless they are there from before.
+    """Make the master keys, unless they exist already.
 
     Raises:
-        KeyFileError: they cannot be made, or those that are there cannot be used.
+        KeyFileError: they cannot be made, or the existing ones cannot be used.
     """
     file = keys_file(declaration)
     if file is None:
@@ -27,7 +27,7 @@ def make_keys(declaration: Declaration) -> None:
 
 
 def how_to_read(declaration: Declaration) -> str:
-    """What a person does to see plain text; nothing where payloads are plain."""
+    """How a person can see plain text; empty if payloads are not encrypted."""
     if declaration.codec is None:
         return ""
     codec = f"http://{declaration.codec}"
@@ -36,12 +36,12 @@ Payloads are encrypted. To see plain text:
 
   Temporal UI      shows it, in a browser on this machine
   Temporal CLI     temporal workflow show --codec-endpoint {codec} …
-  exclave          shows it where EXCLAVE_KEYS names the keys, as above
+  exclave          shows it if EXCLAVE_KEYS is set, as above
 """
 
 
 def export_keys(declaration: Declaration) -> str:
-    """The lines by which a person's shell reads payloads; none where those are plain."""
+    """Shell commands that let a person read payloads; empty if payloads are not encrypted."""
     if declaration.codec is None:
         return ""
     return (

@@ -1,6 +1,6 @@
-"""What the gateway of the development control plane needs: settings, keys and a certificate.
+"""Makes the files of the development gateway: settings, keys, a certificate.
 
-And what its build workers are given to enrol there.
+Also the enrolment files and tokens of its build workers.
 """
 
 import json
@@ -24,27 +24,27 @@ _TOKEN_SECONDS = 24 * 3600
 
 
 class GatewayFiles:
-    """Where the gateway's files lie, within the data folder."""
+    """The gateway's files, within the data folder."""
 
     def __init__(self, declaration: Declaration) -> None:
-        """Of this control plane."""
+        """The files for this control plane."""
         self._declaration = declaration
         self.folder = declaration.data / "gateway"
         self.settings = self.folder / "gateway.toml"
         self.authority = self.folder / "ca.pem"
-        """What workers know the gateway's certificate by."""
+        """The authority by which workers check the gateway's certificate."""
         self._build_workers = declaration.data / "build-workers"
         self.enrolment_key = declaration.data / "enrolment-key"
-        """The control side's: the gateway has no part of it."""
+        """Belongs to the control side; the gateway never reads it."""
 
     def make(self) -> None:
-        """Make what is not there from before, and write the settings anew.
+        """Make the files that do not exist yet, and rewrite the settings.
 
         Raises:
             OSError: a file cannot be written.
             KeyFileError: the master keys cannot be used.
             EnrolmentKeyUnusable: the enrolment key cannot be used.
-            Refused: what a build worker is given cannot be written.
+            Refused: a build worker's files cannot be written.
         """
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not self.enrolment_key.exists():
@@ -63,11 +63,11 @@ class GatewayFiles:
         self.settings.write_text(self._rendered(encrypted=master is not None))
 
     def build_worker(self, name: str) -> Path:
-        """The folder of what the build worker of that name enrols with."""
+        """The folder with the enrolment file and token of the build worker of that name."""
         return self._build_workers / name
 
     def make_build_worker(self, name: str) -> None:
-        """Write what it enrols with, and a fresh token: it may have to enrol again."""
+        """Write its enrolment file, and a fresh token, since it may have to enrol again."""
         authority = EnrolmentAuthority([EnrolmentKey.read(self.enrolment_key)])
         org = self._declaration.namespace
         enrolment = BuildEnrolment.of(
@@ -114,7 +114,7 @@ class GatewayFiles:
             "artifacts": {"layout": str(declaration.data / "registry")},
             "telemetry": {"store": "telemetry.db"},
         }
-        # What JSON writes of strings and lists of them is TOML, too.
+        # Strings, and lists of strings, look the same in JSON and in TOML.
         lines = ["# Written by `exclave dev` each time it starts."]
         lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
         for name, section in sections.items():

@@ -1,4 +1,4 @@
-"""Finds a taken port before anything is started, since a server of somebody else would answer."""
+"""Finds taken ports before anything is started, since somebody else's server would answer there."""
 
 import errno
 import os
@@ -16,7 +16,7 @@ def check_ports(declaration: Declaration, file: Path) -> None:
     """Try every declared address.
 
     Raises:
-        PortTaken: at least one is taken, or cannot be used at all.
+        PortTaken: at least one is taken, or cannot be used.
     """
     problems = [
         problem
@@ -30,7 +30,7 @@ def check_ports(declaration: Declaration, file: Path) -> None:
 def _problem(key: str, address: Address, file: Path) -> str | None:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
-        # Connections of a server that has just ended do not hold the port; a listener does.
+        # So connections of a server that has just ended do not count; a listener still does.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address.host, address.port))

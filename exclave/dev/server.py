@@ -12,23 +12,23 @@ _INTERVAL_SECONDS = 0.1
 
 
 class NotAsDeclared(Exception):
-    """The server has come up, and never will be as it was declared."""
+    """The server has come up, but its database does not fit the declaration."""
 
 
 async def server_answers(address: str, namespace: str) -> None:
     """Return once the server at `address` has the namespace and our search attributes.
 
-    The server opens its port before it has made the namespace, and announces neither, so it is
-    asked again and again; the caller sets the deadline.
+    The server opens its port before it creates the namespace, and announces neither, so it is
+    polled; the caller sets the deadline.
 
     Args:
         address: `host:port` of the Temporal frontend.
         namespace: The declared namespace.
 
     Raises:
-        NotAsDeclared: one of them is of another type, in a database from elsewhere.
+        NotAsDeclared: a search attribute has another type, in a database from elsewhere.
     """
-    while not await _has_everything(address, namespace):  # noqa: ASYNC110 - it tells no event
+    while not await _has_everything(address, namespace):  # noqa: ASYNC110 - there is no event
         await asyncio.sleep(_INTERVAL_SECONDS)
 
 
@@ -40,7 +40,7 @@ async def _has_everything(address: str, namespace: str) -> bool:
         )
         missing, wrong = await missing_attributes(client)
     except (RuntimeError, RPCError):
-        # RuntimeError is what connecting to an address that does not answer raises.
+        # Connecting to an address that does not answer raises RuntimeError.
         return False
     if wrong:
         raise NotAsDeclared(what_to_do(client, [], wrong))

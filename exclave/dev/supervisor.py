@@ -1,8 +1,8 @@
-"""The development control plane as a whole: brought up in order, watched, drained in order.
+"""Starts the development control plane in order, restarts what dies, and drains it in order.
 
-The first signal drains: workers finish what they run, then the registry and Temporal end. A second
-one reaches the workers as well and means: interrupt the tools. Nothing is ever left behind, also
-when starting fails half-way.
+The first signal drains: workers finish what they are doing, then the registry and Temporal end. The
+second one is passed on to the workers, which then interrupt their tools. No process is left behind,
+even if starting fails half-way.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP)
 
 
 class ControlPlane:
-    """Temporal, the registry and the workers, and what a person's signals mean to them."""
+    """Temporal, the registry, the gateway and the workers, and how they react to signals."""
 
     def __init__(
         self,
@@ -49,8 +49,8 @@ class ControlPlane:
             declaration: What is declared.
             pids: Where pids are recorded.
             lock: The data folder's lock, which every process inherits.
-            say: Tells a person one line.
-            logs: A folder for the log of each process; without one they share the command's output.
+            say: Prints one line for a person.
+            logs: A folder for the log of each process; without it, they share the command's output.
         """
 
         def child(program: Program) -> Child:
@@ -71,13 +71,13 @@ class ControlPlane:
         self._workers = [*self._control, *self._builders]
         self._gateways = [child(program) for program in gateways(declaration)]
         self.up = asyncio.Event()
-        """Set once everything serves."""
+        """Set once everything is ready."""
 
     async def run(self) -> None:
-        """Bring everything up, keep it up until a signal comes, and leave no process.
+        """Start everything, keep it running until a signal comes, and leave no process.
 
         Raises:
-            FailedToStart: a process could not be brought up; the others have ended by then.
+            FailedToStart: a process could not be started; the others have ended by then.
         """
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
@@ -97,9 +97,9 @@ class ControlPlane:
                 loop.remove_signal_handler(number)
 
     async def add_worker(self, program: Program) -> None:
-        """Start one more worker, which is watched and drained like the others.
+        """Start one more worker, which is restarted and drained like the others.
 
-        One that cannot be brought up is told, and started again like one that has died.
+        If it cannot be started, that is reported, and it is started again as if it had died.
         """
         child = Child(program, self._pids, self._lock, self._say)
         self._workers.append(child)
@@ -135,13 +135,13 @@ class ControlPlane:
             raise FailedToStart(str(error)) from error
         first = [self._temporal, self._registry, *self._codecs]
         await _all(child.start() for child in first)
-        # The gateway serves once a control worker has told it who may pass.
+        # The gateway is ready once a control worker has told it who may pass.
         await _all(child.start() for child in [*self._control, *self._gateways])
-        # They enrol at the gateway.
+        # Build workers enrol at the gateway.
         await _all(child.start() for child in self._builders)
         keeping = [child.keep() for child in self._children]
         self.up.set()
-        # Ends only by a bug in the keeping, which must not pass in silence.
+        # Ends only by a bug in `keep`, which must not go unnoticed.
         await asyncio.gather(*keeping)
 
     async def _drain(self) -> None:
@@ -157,22 +157,22 @@ class ControlPlane:
         self._stop.set()
         if self._signals == 1:
             self._say(
-                "Draining: workers finish what they run. Press Ctrl-C again to interrupt their "
-                "tools."
+                "Draining: workers finish what they are doing. Press Ctrl-C again to interrupt "
+                "their tools."
             )
             return
         busy = [child for child in self._workers if child.pid is not None]
         if self._signals == 2 and busy:
             for child in busy:
                 child.terminate()
-            self._say(f"Told to interrupt their tools, and waiting: {_named(busy)}.")
+            self._say(f"Waiting for these to interrupt their tools: {_named(busy)}.")
             return
         left = [child for child in self._children if child.pid is not None]
         self._say(f"Still waiting for {_named(left) or 'nothing'}.")
 
 
 def introduction(declaration: Declaration) -> str:
-    """What a person needs once everything is up."""
+    """The text for a person once everything is up."""
     temporal, images = declaration.temporal, declaration.registry
     return f"""
 The development control plane is up. Ctrl-C drains and stops it.
@@ -200,7 +200,7 @@ def _named(children: Iterable[Child]) -> str:
 
 
 async def _all(starts: Iterable[Awaitable[None]]) -> None:
-    """Await all; the first failure cancels the rest and is raised once they have ended."""
+    """Await all. The first failure cancels the rest, and is raised once they have ended."""
     tasks = [asyncio.ensure_future(start) for start in starts]
     try:
         await asyncio.gather(*tasks)

@@ -120,7 +120,8 @@ class TextReporter:
 
     def began(self, run: str, run_id: str) -> None:
         """The run is being followed."""
-        self._lines(f"{self._lines.paint(run, bold=True)} is being followed; Ctrl-C leaves it be.")
+        name = self._lines.paint(run, bold=True)
+        self._lines(f"Following {name}; Ctrl-C stops following, and the run goes on.")
 
     def report(self, snapshot: Snapshot) -> None:
         """Report what is new in this snapshot."""

@@ -46,8 +46,8 @@ async def test_it_serves_under_its_pid_in_a_session_of_its_own(
 @pytest.mark.parametrize(
     ("first", "how"),
     [
-        ("sys.exit(3)", "one ended with status 3 before it served"),
-        ("os.kill(os.getpid(), 9)", "one ended with signal 9 before it served"),
+        ("sys.exit(3)", "one ended with status 3 before it was ready"),
+        ("os.kill(os.getpid(), 9)", "one ended with signal 9 before it was ready"),
     ],
 )
 async def test_dying_before_it_serves_is_told_with_its_status(
@@ -67,7 +67,7 @@ async def test_a_silent_process_is_given_up_and_ended(
     monkeypatch.setattr(child_module, "READY_SECONDS", 0.5)
     child = make(stand_in("one", first="signal.pause()"))
     starting = asyncio.create_task(child.start())
-    with pytest.raises(FailedToStart, match=r"one \(pid \d+\) did not serve within") as caught:
+    with pytest.raises(FailedToStart, match=r"one \(pid \d+\) was not ready within") as caught:
         await starting
     assert not alive(int(str(caught.value).split("pid ")[1].split(")")[0]))
 
@@ -98,8 +98,8 @@ async def test_a_killed_process_is_told_and_started_again(
     first = child.pid
     assert first is not None
     os.kill(first, signal.SIGKILL)
-    assert await said.until("ended") == "one ended with signal 9; starting it again in 0 s"
-    await said.until(f"one serves again (pid {child.pid}" if child.pid else "one serves again")
+    assert await said.until("ended") == "one ended with signal 9; restarting it in 0 s"
+    await said.until(f"one is up again (pid {child.pid}" if child.pid else "one is up again")
     assert child.pid not in (None, first)
     await child.stop()
 
@@ -128,7 +128,7 @@ async def test_the_delay_grows_while_it_keeps_dying(
     child.keep()
     child.terminate()
     while len(delays) < 4:
-        await said.until("starting it again")
+        await said.until("restarting it")
         await sleep(0)
     await child.stop()
     assert delays[:4] == [1.0, 2.0, 3.0, 3.0]
@@ -144,7 +144,7 @@ async def test_stopping_while_it_starts_again_leaves_nothing(
     pid = child.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    await said.until("starting it again")
+    await said.until("restarting it")
     await child.stop()
     assert child.pid is None
 

@@ -138,11 +138,11 @@ def test_values_out_of_range_are_refused(tmp_path: Path, old: str, new: str, key
 
 def test_nothing_is_encrypted_without_a_way_to_hand_workers_their_keys(tmp_path: Path) -> None:
     said = refusal(tmp_path, f"{RIGHT}gateway: false\ncodec: 127.0.0.1:8234\n")
-    assert "handed their keys by the gateway alone; declare `gateway`, too" in said
+    assert "only the gateway gives workers their keys; declare `gateway`, too" in said
 
 
 def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(DeclarationError, match=r"is not there.*--file"):
+    with pytest.raises(DeclarationError, match=r"does not exist.*--file"):
         read_declaration(tmp_path / "other.yaml")
 
 

@@ -94,13 +94,13 @@ def test_it_comes_up_restarts_what_dies_and_leaves_nothing(
     assert httpx.get(f"http://{dev.declaration.registry.pull}/v2/").status_code == 200
 
     os.kill(first["control"], signal.SIGKILL)
-    assert "starting it again" in dev.until("control worker ended with signal 9")
-    dev.until("control worker serves again")
+    assert "restarting it" in dev.until("control worker ended with signal 9")
+    dev.until("control worker is up again")
     # It comes back by the key that it made for itself: its token is used, and gone.
     [token] = dev.declaration.data.glob("build-workers/*/enrolment-token")
     token.unlink()
     os.kill(first["build"], signal.SIGKILL)
-    dev.until("build worker serves again")
+    dev.until("build worker is up again")
     second = dev.pids()
     assert all(second[name] != first[name] for name in ("control", "build"))
 

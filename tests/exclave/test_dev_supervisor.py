@@ -75,7 +75,7 @@ async def test_the_second_signal_reaches_workers_and_the_third_tells_who_is_left
     while "build" not in (tmp_path / "asked.log").read_text():
         await asyncio.sleep(0.01)
     interrupt()
-    line = await said.until("Told to interrupt their tools")
+    line = await said.until("Waiting for these to interrupt their tools")
     assert "build (pid " in line
     assert "registry" not in line
     interrupt()
@@ -91,7 +91,7 @@ async def test_the_second_signal_reaches_workers_and_the_third_tells_who_is_left
 async def test_a_start_that_fails_half_way_leaves_nothing(
     plane: Callable[..., ControlPlane], tmp_path: Path
 ) -> None:
-    with pytest.raises(FailedToStart, match="control ended with status 7 before it served"):
+    with pytest.raises(FailedToStart, match="control ended with status 7 before it was ready"):
         await plane(control={"first": "sys.exit(7)"}).run()
     asked = (tmp_path / "asked.log").read_text().split()
     assert asked[-2:] == ["registry", "temporal"]
