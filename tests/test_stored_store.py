@@ -9,11 +9,12 @@ from activities.customer.audit_log import kept_head
 from activities.customer.gate import was_bound_and_began
 from activities.plans.fingerprints import input_fingerprints, part_fingerprint
 from activities.plans.plan_store import load_plan, load_record, load_view, sha256
+from activities.terraform.backends.registry import backend_of
 from activities.terraform.lock_file import load_lock_file
 from activities.terraform.locking import StateLocks
 from activities.terraform.plan_json import SAVED
-from activities.terraform.state_file import StateFile, kept_key, set_aside_key, state_key
-from activities.terraform.state_lock import read_lock
+from activities.terraform.state_file import StateFile
+from activities.terraform.state_keys import kept_key, set_aside_key, state_key
 from activities.terraform.values import values_for_teardown
 from activities.workplace import Workplace
 from apps.graph import Graph
@@ -295,7 +296,7 @@ def state_etag(workplace: Workplace) -> str:
 
 def test_a_lock_that_a_killed_worker_left_on_a_state(workplace: Workplace, stored: Path) -> None:
     bucket = Bucket(stored / "store")
-    lock = read_lock(bucket, "network")
+    lock = backend_of(bucket, "network").read_lock()
     assert lock is not None
     assert (lock.who, lock.operation) == (WHO, "errored-state")
     assert lock.created == AT + 0.25

@@ -26,7 +26,7 @@ from activities.releases.unpacked import Unpacked, unpacked_at
 from activities.secrets.kept import kept_secrets
 from activities.secrets.masking import Mask
 from activities.terraform.applying import note_unsaved
-from activities.terraform.backend import Backend
+from activities.terraform.backends import override
 from activities.terraform.state_file import left_unsaved, printed_unsaved
 from apps.parts import SANDBOX
 from artifacts.layout import Layout
@@ -197,7 +197,7 @@ def test_files_in_a_working_folder_are_replaced_and_none_is_left_beside(data: Pa
     folder = workplace_in(data.parent).work_folder("network")
     before = {path.name for path in folder.iterdir()}
     VALUES.write(folder)
-    Backend("local", {"path": "elsewhere"}, {}).write(folder)
+    override.write(folder, "local", {"path": "elsewhere"})
     assert {path.name for path in folder.iterdir()} == before
     [backend] = folder.glob("*override.tf.json")
     assert json.loads(backend.read_bytes()) == {

@@ -165,7 +165,7 @@ async def _apply_file(job: Job) -> ToolEnd:
     file = await asyncio.to_thread(read_left, job.plan_file)
     identify(plan_file=f"sha256:{sha256(file)}")
     apply = commands.apply(job.tool, job.plan_file)
-    return await _run(job, commands.tool_run(apply, job.space, job.space.state.local_file()))
+    return await _run(job, commands.tool_run(apply, job.space, job.space.backend.file_in_place))
 
 
 async def _run(job: Job, run: ToolRun) -> ToolEnd:
@@ -194,7 +194,7 @@ async def _unsaved(job: Job, end: ToolEnd) -> ExclaveError:
     mask = job.secrets.mask_with(errored)
     return Unreachable(
         f"{part_shown(job.input.component)}: the apply ended, and its state could not be written "
-        f"to {job.space.state.where()}. It is kept on the worker's machine, as "
+        f"to {job.space.backend.where()}. It is kept on the worker's machine, as "
         f"{job.space.folder / ERRORED_STATE}, and put in its place as soon as the store answers. "
         f"Terraform's last lines:\n{end.last_lines(mask=mask.text)}"
     )

@@ -36,9 +36,9 @@ def _learn_secrets(store: "Store", run: str, part: str, known: "Mask") -> "Mask"
 
 
 def _worker_secrets(store: "Store") -> list[object]:
-    from activities.terraform.backend import backend_secrets  # noqa: PLC0415
+    from activities.terraform.backends.registry import worker_secrets  # noqa: PLC0415
 
-    return backend_secrets(store)
+    return worker_secrets(store)
 
 
 def _holds_only_copy(run: Path) -> bool:

@@ -8,7 +8,6 @@ lock, and that no other Terraform on this machine has the state open.
 """
 
 import asyncio
-import json
 import logging
 import time
 import uuid
@@ -20,14 +19,14 @@ from pathlib import Path
 from typing import Final
 
 from activities.once import Say
+from activities.terraform.backends.interface import Backend
+from activities.terraform.backends.registry import backend_of
 from activities.terraform.lock_makers import LockMakers
-from activities.terraform.running_processes import may_be_open
-from activities.terraform.state_file import state_key
-from activities.terraform.state_lock import StateLock, lock_key, read_lock
+from activities.terraform.state_lock import StateLock
 from apps.parts import part_shown
 from contracts.errors import LockHeld
 from store.errors import Conflict
-from store.interface import ABSENT, Store
+from store.interface import Store
 from store.journal import Run, who_am_i
 from store.machine import Machine
 from wire.backoff import backoff
@@ -47,8 +46,7 @@ _log = logging.getLogger(__name__)
 class StateLocks:
     """The lock on the state of one part, for an operation that holds the part."""
 
-    store: Store
-    part: str
+    backend: Backend
     folder: Path
     """The part's working folder."""
     machine: Machine
@@ -57,11 +55,12 @@ class StateLocks:
     @staticmethod
     def of(store: Store, part: str, folder: Path, machine: Machine, data: Path) -> "StateLocks":
         """The lock as it is seen on a machine whose worker has that data folder."""
-        return StateLocks(store, part, folder, machine, LockMakers(store, machine, data))
+        makers = LockMakers(store, machine, data)
+        return StateLocks(backend_of(store, part), folder, machine, makers)
 
     def read(self) -> StateLock | None:
         """The lock; None if nobody holds it. Blocks."""
-        return read_lock(self.store, self.part)
+        return self.backend.read_lock()
 
     async def wait_until_free(self, say: Say) -> None:
         """Return once nobody holds the state.
@@ -78,7 +77,7 @@ class StateLocks:
             if lock != seen:
                 seen, pauses = lock, backoff(1.0, _LONGEST_PAUSE_SECONDS)
                 proof = await asyncio.to_thread(self.proof_of_origin, lock)
-            if proof is not None and not await asyncio.to_thread(self._may_be_held):
+            if proof is not None and not await asyncio.to_thread(self.backend.may_be_open):
                 say(f"breaks the state lock of {lock}: {proof}")
                 await asyncio.to_thread(self._break, lock, proof)
                 # If it is still there after that, it is waited for as anybody's.
@@ -95,24 +94,20 @@ class StateLocks:
         Nothing of ours holds it any more, since the caller holds the part.
         """
         if not lock.etag:
-            # The lock of a file: the system frees it with its holder.
+            # The system frees it with its holder.
             return None
         if lock.info.startswith(_OURS):
             return "it was taken by a worker of ours, which no longer has the part"
-        maker = self.makers.maker_of(self.part, lock)
+        maker = self.makers.maker_of(self.backend.part, lock)
         return self._told(maker) if maker else None
 
     @contextmanager
     def taken(self, why: str) -> Iterator[None]:
-        """Hold the lock of a state in a bucket, as Terraform would; blocks.
+        """Hold the lock as Terraform would, where it is one that stays; blocks.
 
         Raises:
             Conflict: somebody holds it.
         """
-        place = self.store.s3_place()
-        if place is None:
-            yield
-            return
         told = {
             "ID": str(uuid.uuid4()),
             "Operation": "errored-state",
@@ -120,22 +115,9 @@ class StateLocks:
             "Who": who_am_i(),
             "Version": "",
             "Created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-            "Path": f"{place.bucket}/{place.object_key(state_key(self.part))}",
         }
-        content = json.dumps(told).encode()
-        etag = self.store.put(lock_key(self.part), content, if_match=ABSENT)
-        try:
+        with self.backend.hold_lock(told):
             yield
-        finally:
-            with suppress(Conflict):
-                self.store.delete(lock_key(self.part), if_match=etag)
-
-    def _may_be_held(self) -> bool:
-        """Whether a Terraform on this machine may hold it: nothing of ours does."""
-        place = self.store.s3_place()
-        if place is None:
-            return True
-        return may_be_open(place.bucket, place.object_key(state_key(self.part)))
 
     def _told(self, maker: Run) -> str:
         began = datetime.fromtimestamp(maker.at, UTC)
@@ -149,24 +131,15 @@ class StateLocks:
     def _break(self, lock: StateLock, proof: str) -> None:
         # Whoever was faster has broken it, or it is another lock by now: look again.
         with suppress(Conflict):
-            self.store.delete(lock_key(self.part), if_match=lock.etag)
-            _log.warning("%s: broke the state lock of %s: %s", part_shown(self.part), lock, proof)
+            self.backend.break_lock(lock)
+            part = part_shown(self.backend.part)
+            _log.warning("%s: broke the state lock of %s: %s", part, lock, proof)
 
     def _held(self, lock: StateLock) -> str:
+        way_out = self.backend.way_out(lock, self.folder)
+        part = part_shown(self.backend.part)
         return (
-            f"{part_shown(self.part)}: the Terraform state is locked by {lock}. Whether that "
-            f"lives is not known here. If it does, let it finish; {self._way_out(lock)} This is "
+            f"{part}: the Terraform state is locked by {lock}. Whether that "
+            f"lives is not known here. If it does, let it finish; {way_out} This is "
             "tried again by itself."
-        )
-
-    def _way_out(self, lock: StateLock) -> str:
-        place = self.store.s3_place()
-        if place is None:
-            return "or end it: its lock goes with it."
-        if not lock.id:
-            where = f"s3://{place.bucket}/{place.object_key(lock_key(self.part))}"
-            return f"if you are sure that it is dead, remove the lock: `aws s3 rm {where}`."
-        return (
-            "if you are sure that it is dead, break exactly its lock: "
-            f"`terraform force-unlock -force {lock.id}` in {self.folder}."
         )

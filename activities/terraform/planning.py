@@ -19,14 +19,15 @@ from activities.releases.unpacked import marker_of
 from activities.secrets.kept import keep_secrets
 from activities.secrets.masking import Mask
 from activities.terraform import commands
-from activities.terraform.backend import backend_secrets, drop_torn_record
+from activities.terraform.backends.override import drop_torn_record
+from activities.terraform.backends.registry import worker_secrets
 from activities.terraform.locking import StateLocks
 from activities.terraform.outputs import read_whole
 from activities.terraform.plan_json import PLAN_FILE, TerraformChanges, read_changes
 from activities.terraform.provider_cache import in_turn, noted_another_provider, provider_cache
 from activities.terraform.secrets import KnownSecrets
 from activities.terraform.state_file import StateFile, rescue_printed, unreadable
-from activities.terraform.store_faults import lost_the_lock, may_pass
+from activities.terraform.store_faults import lost_the_lock
 from activities.terraform.tool import TerraformTool, find_terraform
 from activities.terraform.values import keep_values
 from activities.terraform.workspace import Workspace, prepare
@@ -99,7 +100,7 @@ class Job:
         if await self.may_pass(end):
             return Unreachable(
                 f"{part_shown(self.input.component)}: terraform {end.failed} could not use "
-                f"{self.space.state.where()}, where its state and its lock are. It is tried "
+                f"{self.space.backend.where()}, where its state and its lock are. It is tried "
                 "again, and does what is left then; the lock that it may have left is removed. "
                 f"Its last lines:\n{end.last_lines(_LINES, mask=mask.text)}"
             )
@@ -114,7 +115,7 @@ class Job:
 
         def keep() -> Mask:
             mask = self.secrets.mask()
-            own = Mask.of(backend_secrets(self.workplace.store)).secrets
+            own = Mask.of(worker_secrets(self.workplace.store)).secrets
             keep_secrets(self.operation.folder, mask.secrets - own)
             return mask
 
@@ -134,9 +135,8 @@ class Job:
         return unreadable(self.input.component, self.space.folder / ERRORED_STATE, run)
 
     async def may_pass(self, end: ToolEnd) -> bool:
-        """Whether the run failed by the bucket that the state is in, and the next may go on."""
-        place = self.workplace.store.s3_place()
-        return place is not None and await asyncio.to_thread(may_pass, end, place.bucket)
+        """Whether the run failed by the store that the state is in, and the next may go on."""
+        return await asyncio.to_thread(self.space.backend.may_pass, end)
 
     async def require_whole_state(self) -> None:
         """Refuse to go on with a damaged state.
@@ -200,7 +200,7 @@ async def _make_whole(
     if apply is not None:
         await asyncio.to_thread(rescue_printed, folder, apply)
     await _take_errored(state, folder, apply, locks, say)
-    file = state.local_file()
+    file = state.backend.file_in_place
     if file is None or not await asyncio.to_thread(file.exists):
         return
     end = await asyncio.to_thread(end_of, apply) if apply is not None else None
@@ -220,7 +220,11 @@ async def _put_back(state: StateFile, end: ToolEnd, locks: StateLocks, say: Say)
     # Seen: what nobody saw may have gone on, and written more than is known here. In a bucket it is
     # written as a whole: what is missing there, a person removed.
     seen = end.label == APPLYING and end.exits.get(commands.APPLY, 0) < 0
-    if not seen or state.local_file() is None or await asyncio.to_thread(state.read) is not None:
+    if (
+        not seen
+        or state.backend.file_in_place is None
+        or await asyncio.to_thread(state.read) is not None
+    ):
         return
     # A person's own Terraform may be writing it now.
     await locks.wait_until_free(say)

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -13,15 +13,18 @@ _NAMES: Final = ("terraform", "tofu", "opentofu")
 _PROC: Final = Path("/proc")
 
 
-def may_be_open(bucket: str, key: str) -> bool:
-    """Whether a Terraform of this machine may have the state under that key open; blocks.
+def may_be_open(*place: str) -> bool:
+    """Whether a Terraform of this machine may have the state open; blocks.
 
     Those of other users are left out: a lock names the user of its holder.
+
+    Args:
+        place: Values of the state's backend block that no other state has together.
     """
     if sys.platform != "linux":
         # In which folder a process works cannot be asked there: it may be any.
         return any(True for _ in _commands_by_ps())
-    return any(_may_have_open(process, bucket, key) for process in _terraforms())
+    return any(_may_have_open(process, place) for process in _terraforms())
 
 
 def is_terraform(arguments: list[str]) -> bool:
@@ -39,12 +42,12 @@ def _terraforms() -> Iterator[Path]:
                     yield process
 
 
-def _may_have_open(process: Path, bucket: str, key: str) -> bool:
+def _may_have_open(process: Path, place: Sequence[str]) -> bool:
     try:
         folder = (process / "cwd").readlink()
         record = folder / _data_folder(process) / "terraform.tfstate"
         text = record.read_text()
-        return json.dumps(key) in text and json.dumps(bucket) in text
+        return all(json.dumps(one) in text for one in place)
     except (FileNotFoundError, ProcessLookupError):
         # It is gone, or has no backend.
         return False

@@ -11,11 +11,15 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from activities.operations.log_file import last_printed_state, printed_states
 from activities.operations.spec import OUTPUT_FILE
+from activities.terraform.backends.interface import Backend
+from activities.terraform.backends.registry import backend_of
+from activities.terraform.state_keys import kept_key, set_aside_key, state_folder, state_key
 from apps.parts import part_shown
 from contracts.engines import ERRORED_STATE
 from contracts.errors import EngineFailed
@@ -34,21 +38,6 @@ _RESCUED = "state-rescued"
 
 _UNREADABLE = f"{ERRORED_STATE}.unreadable"
 """In the same place: what Terraform had left of it when it printed the state instead."""
-
-
-def state_key(component: str) -> str:
-    """Where a component's Terraform state lies in the store."""
-    return f"terraform/{component}/terraform.tfstate"
-
-
-def kept_key(component: str) -> str:
-    """Where the newest copy of the whole state lies; empty where there was none."""
-    return f"terraform/{component}/kept.tfstate"
-
-
-def set_aside_key(component: str) -> str:
-    """Where the state lies that was replaced by an `errored.tfstate`."""
-    return f"terraform/{component}/before-errored.tfstate"
 
 
 def read_state(file: Path) -> State | None:
@@ -92,16 +81,10 @@ class StateFile:
         digest = hashlib.sha256(content).hexdigest()
         return f"{document.get('lineage')} {document.get('serial')} {digest}"
 
-    def where(self) -> str:
-        """Where it lies, for a person."""
-        place = self.store.s3_place()
-        if place is not None:
-            return f"s3://{place.bucket}/{place.object_key(state_key(self.part))}"
-        return str(self.store.local_path(state_key(self.part)))
-
-    def local_file(self) -> Path | None:
-        """The file that Terraform writes in place, where it does."""
-        return self.store.local_path(state_key(self.part))
+    @cached_property
+    def backend(self) -> Backend:
+        """Where Terraform writes it."""
+        return backend_of(self.store, self.part)
 
     def restore(self, snapshot: Path) -> bool:
         """Put back the newest whole version of a state that a killed Terraform left torn or empty.
@@ -131,7 +114,7 @@ class StateFile:
         It makes an empty file to lock, and removes that at its end; one that was killed leaves it,
         beside the note of its lock. Once it has emptied the file to write it, the file is newer.
         """
-        file = self.local_file()
+        file = self.backend.file_in_place
         if file is None or not file.exists() or file.stat().st_size > 0:
             return
         note = file.with_name(f".{file.name}.lock.info")
@@ -139,7 +122,7 @@ class StateFile:
             self._drop_empty()
 
     def _drop_empty(self) -> None:
-        file = self.local_file()
+        file = self.backend.file_in_place
         if file is not None and file.exists() and file.stat().st_size == 0:
             file.unlink()
 
@@ -159,7 +142,7 @@ class StateFile:
             return
         if self._kept():
             raise self._damaged("is empty, and it was not before")
-        file = self.local_file()
+        file = self.backend.file_in_place
         if file is not None and file.exists():
             raise self._damaged("is empty, which no Terraform of ours was seen to leave")
 
@@ -169,7 +152,7 @@ class StateFile:
 
     def forget(self) -> None:
         """Delete the state of a part that was torn down, and all that is kept beside it."""
-        for key in self.store.list(state_key(self.part).rpartition("/")[0] + "/"):
+        for key in self.store.list(state_folder(self.part)):
             self.store.delete(key)
 
     def take_errored(self, folder: Path, run: Path | None = None) -> None:
@@ -213,12 +196,13 @@ class StateFile:
                 f" In the store, {kept_key(self.part)} is the newest copy that was kept; remove it "
                 "too if there shall be no state at all."
             )
-        path = self.store.local_path(state_key(self.part))
+        path = self.backend.file_in_place
         backup = path.with_name(f"{path.name}.backup") if path else None
         if backup and backup.exists():
             left += f" {backup} is Terraform's own backup."
+        where = f"{part_shown(self.part)}: the Terraform state {self.backend.where()}"
         return EngineFailed(
-            f"{part_shown(self.part)}: the Terraform state {self.where()} {what}. Terraform was "
+            f"{where} {what}. Terraform was "
             "probably killed, or its disk full, while it wrote it. Nothing was done with it. Put "
             "back the newest state that is right, import what the last apply made since "
             f"(`terraform import`), and deploy again. If nothing was made, remove the file.{left}"

@@ -1,25 +1,8 @@
-"""Terraform's lock on a part's state, as it is found in the store.
+"""Terraform's lock on a part's state, as it writes of it."""
 
-In a bucket it is an object beside the state (`use_lockfile`), which stays when its holder is
-killed. On a folder it is a lock of the operating system, which goes with its process; the file that
-tells about the holder may stay behind, and means nothing by itself.
-"""
-
-import fcntl
 import json
-import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-
-from activities.terraform.state_file import state_key
-from store.interface import Store
-from store.left_files import open_left, read_left
-
-
-def lock_key(part: str) -> str:
-    """Where the lock on a part's state lies in a bucket."""
-    return f"{state_key(part)}.tflock"
 
 
 @dataclass(frozen=True)
@@ -34,7 +17,7 @@ class StateLock:
     """Epoch seconds; 0 where it is not told."""
     info: str = ""
     etag: str = ""
-    """Of the object; empty for the lock of a file."""
+    """Of the object; empty for a lock that goes with its holder."""
 
     def __str__(self) -> str:
         if not self.created:
@@ -53,31 +36,8 @@ class StateLock:
         return self.who.rpartition("@")[2]
 
 
-def read_lock(store: Store, part: str) -> StateLock | None:
-    """The lock on a part's state; None if nobody holds it. Blocks."""
-    path = store.local_path(state_key(part))
-    if path is not None:
-        return _lock_of_file(path)
-    found = store.get(lock_key(part))
-    return _parsed(found.data, found.etag) if found else None
-
-
-def _lock_of_file(path: Path) -> StateLock | None:
-    try:
-        descriptor = open_left(path)
-    except FileNotFoundError:
-        return None
-    try:
-        fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return None
-    except (BlockingIOError, PermissionError):
-        told = path.with_name(f".{path.name}.lock.info")
-        return _parsed(read_left(told) if told.exists() else b"")
-    finally:
-        os.close(descriptor)
-
-
-def _parsed(content: bytes, etag: str = "") -> StateLock:
+def parse_lock(content: bytes, etag: str = "") -> StateLock:
+    """Read what is written of a lock; the etag is its object's, where it is one."""
     try:
         found = json.loads(content)
         return StateLock(

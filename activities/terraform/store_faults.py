@@ -1,11 +1,12 @@
-"""What a failed run says of the bucket that its state is in; Terraform tells it in words alone.
+"""What a failed run says of the store that its state is in; Terraform tells it in words alone.
 
-Terraform asks a bucket again by itself, up to five times. What is left after that may still pass,
-and says nothing about the module: it is not the end of an operation.
+Terraform asks a store again by itself. What is left after that may still pass, and says nothing
+about the module: it is not the end of an operation.
 """
 
 import os
 import re
+from collections.abc import Callable
 from typing import Final
 
 from activities.operations.operation import ToolEnd
@@ -19,10 +20,6 @@ _WORK: Final = re.compile(r": (Creating|Modifying|Destroying|Provisioning)\b")
 _HEAD_BYTES: Final = 64 * 1024
 """Whoever printed more than this did not fail at the very beginning."""
 
-_MAY_PASS: Final = re.compile(
-    r"operation error S3: \w+, .{0,200}?(StatusCode: (0|429|5\d\d)\b|request send failed)"
-)
-
 
 def lost_the_lock(end: ToolEnd) -> bool:
     """Whether the run did nothing but find the state locked; blocks."""
@@ -30,12 +27,16 @@ def lost_the_lock(end: ToolEnd) -> bool:
     return _says(end, "acquiring") and _names_a_holder(end) and not _has_worked(end)
 
 
-def may_pass(end: ToolEnd, bucket: str) -> bool:
-    """Whether the run failed by what the bucket did, and the next may go on; blocks.
+def may_pass(end: ToolEnd, tells_fault: Callable[[str], bool]) -> bool:
+    """Whether the run failed by what the store did, and the next may go on; blocks.
 
     So it is where its state was not read, where the lock could not be taken, and where all was done
     and only the lock could not be removed. Of a state that could not be written, Terraform leaves
     a file: that is not asked here.
+
+    Args:
+        end: How the run ended.
+        tells_fault: Whether its last lines, joined, tell of a fault of the store that may pass.
     """
     if end.outcome != "exited" or end.failed is None:
         return False
@@ -44,8 +45,7 @@ def may_pass(end: ToolEnd, bucket: str) -> bool:
     if _says(end, "acquiring"):
         return not _names_a_holder(end) and not _has_worked(end)
     # Its lines are broken to fit a terminal.
-    text = " ".join(end.last_lines(_LINES).split())
-    return f'"{bucket}"' in text and _MAY_PASS.search(text) is not None
+    return tells_fault(" ".join(end.last_lines(_LINES).split()))
 
 
 def _says(end: ToolEnd, what: str) -> bool:

@@ -14,8 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from activities.plans.bound import RenderedDigests
 from activities.secrets.masking import Mask
-from activities.terraform.backend import write_private
-from activities.terraform.state_file import state_key
+from activities.terraform.state_keys import values_key
 from activities.workplace import Workplace
 from apps.config import AppConfig, TerraformModule
 from apps.input_values import InputErrors
@@ -26,6 +25,7 @@ from apps.templates import Rendered, TemplateError, parse, render_value
 from apps.templates.printing import go_text
 from contracts.errors import BadConfig, BadInput
 from contracts.messages import OperationInput
+from store.files import write_private
 from store.install_records import Output
 from store.interface import ANY
 
@@ -79,7 +79,7 @@ class Values:
         for name, text in contents:
             kind = ".json" if text.lstrip().startswith("{") else ""
             paths.append(folder / f"{_OURS}{name}.auto.tfvars{kind}")
-            write_private(paths[-1], text)
+            write_private(paths[-1], text.encode())
         return tuple(paths)
 
 
@@ -139,7 +139,7 @@ def keep_values(workplace: Workplace, config: AppConfig, part: str, values: Valu
         environment={name: _output(one) for name, one in values.environment.items()},
         secrets=[str(one.value) for one in inputs if isinstance(one, Sensitive)],
     )
-    workplace.store.put(_key(part), kept.model_dump_json().encode(), if_match=ANY)
+    workplace.store.put(values_key(part), kept.model_dump_json().encode(), if_match=ANY)
 
 
 def values_for_teardown(
@@ -153,7 +153,7 @@ def values_for_teardown(
         BadConfig: an older worker applied it, which kept nothing, and a template cannot be
             rendered.
     """
-    found = workplace.store.get(_key(input.component))
+    found = workplace.store.get(values_key(input.component))
     if found is None:
         return render_values(workplace, config, module, input, checked=False)
     kept = _Kept.model_validate_json(found.data)
@@ -198,11 +198,6 @@ def _document(
     if input.component == SANDBOX:
         return workplace.state.sandbox_document(config, input.app, checked=checked)
     return workplace.state.document(config, input.app, checked=checked)
-
-
-def _key(part: str) -> str:
-    """Beside the part's state, with which it is forgotten."""
-    return state_key(part).rpartition("/")[0] + "/values.json"
 
 
 def _output(one: Rendered) -> Output:

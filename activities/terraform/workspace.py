@@ -10,7 +10,8 @@ from pathlib import Path
 from activities.customer.audit_events import identify
 from activities.plans.bound import RenderedDigests
 from activities.secrets.masking import Mask
-from activities.terraform.backend import Backend, backend_secrets, write_private
+from activities.terraform.backends.interface import Backend
+from activities.terraform.backends.registry import worker_secrets
 from activities.terraform.state_file import StateFile
 from activities.terraform.tool import environment
 from activities.terraform.values import Values, render_values, values_for_teardown
@@ -21,6 +22,7 @@ from apps.parts import SANDBOX, part_shown
 from contracts.engines import TERRAFORM
 from contracts.errors import BadConfig, EngineFailed, NotThere
 from contracts.messages import OperationInput
+from store.files import write_private
 
 _PREPARED = ".exclave-initialised"
 _LOCK_FILE = ".terraform.lock.hcl"
@@ -40,13 +42,17 @@ class Workspace:
     environment: dict[str, str]
     mask: Mask
     state: StateFile
-    backend: Backend
     artifact: str
     rendered: RenderedDigests
     """Of what was rendered into it."""
     values: Values
     variable_files: tuple[Path, ...]
     """In their order: a later one wins."""
+
+    @property
+    def backend(self) -> Backend:
+        """Where its state lies."""
+        return self.state.backend
 
     @property
     def lock_file(self) -> Path:
@@ -65,10 +71,10 @@ class Workspace:
             EngineFailed: Terraform uses another backend than ours.
         """
         self._require_backend()
-        write_private(self.folder / _PREPARED, f"{self.artifact} {plan_key}")
+        write_private(self.folder / _PREPARED, f"{self.artifact} {plan_key}".encode())
 
     def _require_backend(self) -> None:
-        taken = self.backend.is_used_in(self.folder)
+        taken = self.backend.taken_instead(self.folder)
         if taken is not None:
             raise EngineFailed(
                 f"{part_shown(self.part)}: Terraform did not take the backend of this install but "
@@ -92,26 +98,24 @@ def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
         what = "sandbox" if part == SANDBOX else f"component {part!r}"
         raise NotThere(f"The release {input.release} has no {what}.")
     root = workplace.work_folder(part)
-    backend = Backend.of(workplace.store, part)
     state = StateFile(workplace.store, part)
     unpacked = workplace.releases.unpack_module(input.app, input.release, part, root)
     folder, artifact = unpacked.folder, unpacked.artifact
     identify(artifact=artifact)
     values = _values(workplace, config, module, input)
-    backend.write(folder)
+    state.backend.write(folder)
     return Workspace(
         folder=folder,
         root=root,
         part=part,
         module=module,
         environment={
-            **backend.environment_beside(values.env),
+            **state.backend.environment_beside(values.env),
             # What the vendor sets wins: its providers must not act as somebody else.
             **environment(workplace.data, folder, values.env),
         },
-        mask=values.mask.and_also(backend_secrets(workplace.store)),
+        mask=values.mask.and_also(worker_secrets(workplace.store)),
         state=state,
-        backend=backend,
         artifact=artifact,
         rendered=values.digests(workplace.state.digest_key(), part),
         values=values,

@@ -10,8 +10,8 @@ from activities.terraform.lock_file import SAVED_AS
 from activities.terraform.locking import StateLocks
 from activities.terraform.plan_json import SAVED
 from activities.terraform.planning import APPLYING, PLANNING
-from activities.terraform.state_file import StateFile, state_key
-from activities.terraform.state_lock import lock_key
+from activities.terraform.state_file import StateFile
+from activities.terraform.state_keys import lock_key, state_key
 from activities.terraform.values import Values, keep_values
 from activities.workplace import Workplace
 from apps.graph import Graph

@@ -33,7 +33,7 @@ from activities.operations.stopping import interrupt_runs
 from activities.operations.subject import CurrentRun, Subject
 from activities.secrets.kept import keep_secrets
 from activities.terraform.applying import note_unsaved
-from activities.terraform.backend import Backend
+from activities.terraform.backends import override
 from activities.terraform.planning import APPLYING
 from activities.terraform.state_file import rescue_printed
 from activities.workplace import Workplace
@@ -108,7 +108,7 @@ def write_worker(root: Path) -> None:
     nobodys = Subject("none", locks / "none")
     asyncio.run(interrupt_runs(APPLY_KEY, nobodys, runs / APPLY_KEY))
     folder = workplace.work_folder("network")
-    Backend("local", {"path": str(DATA / "store/x.tfstate")}, {}).write(folder)
+    override.write(folder, "local", {"path": str(DATA / "store/x.tfstate")})
     VALUES.write(folder)
     _write_unsaved(runs, folder)
 

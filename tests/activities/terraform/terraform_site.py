@@ -11,7 +11,7 @@ from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
 from activities.releases.unpacked import Unpacked
 from activities.terraform.activities import TerraformActivities
-from activities.terraform.state_file import state_key
+from activities.terraform.state_keys import state_key
 from activities.workplace import Workplace
 from apps.config import AppConfig, Metadata, TerraformComponent
 from contracts.deploys import Applied, ApplyInput, Plan, PlanInput

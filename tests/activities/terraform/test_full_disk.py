@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.terraform.state_file import kept_key
+from activities.terraform.state_keys import kept_key
 from contracts.deploys import Plan
 from contracts.errors import EngineFailed, ExclaveError
 from tests.activities.terraform.terraform_site import Module, TerraformSite

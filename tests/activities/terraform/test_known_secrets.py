@@ -7,7 +7,8 @@ from typing import Any
 from activities.secrets.masking import MASK, Mask
 from activities.terraform.plan_json import read_changes
 from activities.terraform.secrets import KnownSecrets
-from activities.terraform.state_file import StateFile, state_key
+from activities.terraform.state_file import StateFile
+from activities.terraform.state_keys import state_key
 from store.folder import FolderStore
 from store.install_records import Output
 from store.interface import ANY

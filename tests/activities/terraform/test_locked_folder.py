@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from activities.terraform.backends.registry import backend_of
 from activities.terraform.locking import StateLocks
-from activities.terraform.state_lock import read_lock
 from contracts.errors import LockHeld
 from tests.activities.terraform.terraform_site import Module, TerraformSite
 
@@ -60,7 +60,7 @@ def runs(site: TerraformSite) -> int:
 
 async def test_what_a_dead_holder_left_is_no_lock(site: TerraformSite) -> None:
     tell(site, "2020-02-02T20:20:20Z")
-    assert read_lock(site.store, "net") is None
+    assert backend_of(site.store, "net").read_lock() is None
     _, plan = await site.plan()
     assert plan.empty
 

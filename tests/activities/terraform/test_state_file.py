@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.terraform.state_file import StateFile, instances, kept_key, set_aside_key, state_key
+from activities.terraform.state_file import StateFile, instances
+from activities.terraform.state_keys import kept_key, set_aside_key, state_key
 from contracts.errors import EngineFailed
 from store.folder import FolderStore
 from store.left_files import NoFileLeft

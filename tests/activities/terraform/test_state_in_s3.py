@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from activities.secrets.masking import MASK
-from activities.terraform import backend
+from activities.terraform.backends import s3
 from activities.terraform.locking import StateLocks
-from activities.terraform.state_file import state_key
-from activities.terraform.state_lock import lock_key
+from activities.terraform.state_keys import lock_key, state_key
 from contracts.errors import EngineFailed, LockHeld, Unreachable
 from store.errors import StoreUnavailable
 from store.interface import ANY
@@ -53,7 +52,7 @@ def module(lines: Path, seconds: float = 0.0) -> Module:
 @pytest.fixture(autouse=True)
 def _asked_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Terraform asks a bucket that fails five times, for 20 s."""
-    monkeypatch.setattr(backend, "MOST_TRIES", 2)
+    monkeypatch.setattr(s3, "MOST_TRIES", 2)
 
 
 @pytest.fixture
@@ -210,10 +209,10 @@ async def test_while_a_terraform_has_the_state_open_its_lock_is_not_broken(
     assert made is not None
     # As if everything had been killed by now: nothing tells that the run has ended.
     assert locks(site).proof_of_origin(made) is not None
-    assert locks(site)._may_be_held()
+    assert locks(site).backend.may_be_open()
     await applying
     assert locks(site).proof_of_origin(made) is not None
-    assert not locks(site)._may_be_held()
+    assert not locks(site).backend.may_be_open()
 
 
 async def test_a_lock_after_our_run_ended_is_not_ours(site: TerraformSite, tmp_path: Path) -> None:

@@ -5,7 +5,12 @@ from pathlib import Path
 import pytest
 
 from activities.operations.status import ToolEnd
-from activities.terraform.store_faults import lost_the_lock, may_pass
+from activities.terraform.backends.registry import backend_of
+from activities.terraform.store_faults import lost_the_lock
+from store.opening import open_store, s3_description
+from store.s3_place import S3Place
+
+pytestmark = pytest.mark.usefixtures("s3_environment")
 
 HELD = """
 Error: Error acquiring the state lock
@@ -46,6 +51,11 @@ UNREAD = (
 )
 
 WORKED = "terraform_data.r: Creating...\nterraform_data.r: Provisioning with 'local-exec'...\n"
+
+
+def may_pass(end: ToolEnd, bucket: str) -> bool:
+    store = open_store(s3_description(S3Place(bucket, region="eu-west-1")))
+    return backend_of(store, "net").may_pass(end)
 
 
 def end(folder: Path, output: str, outcome: str = "exited") -> ToolEnd:

@@ -12,7 +12,7 @@ from activities.releases.reader import ReleaseReader
 from activities.releases.unpacked import Unpacked
 from activities.secrets.masking import MASK
 from activities.terraform import commands
-from activities.terraform.state_file import state_key
+from activities.terraform.state_keys import state_key
 from activities.terraform.tool import TerraformTool
 from activities.terraform.workspace import Workspace, prepare
 from activities.workplace import Workplace
@@ -215,7 +215,7 @@ def test_what_is_set_by_the_worker_is_told_with_the_sandbox(site: Site) -> None:
 
 
 def state_file(space: Workspace) -> Path:
-    return Path(space.state.where())
+    return Path(space.backend.where())
 
 
 def initialised(space: Workspace, backend: dict[str, Any]) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.terraform.backend import Backend, drop_torn_record
+from activities.terraform.backends.interface import Backend
+from activities.terraform.backends.registry import backend_of
 from activities.terraform.tool import TerraformTool
 from contracts.errors import ToolMissing
 from store.folder import FolderStore
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("s3_environment")
 
 def backend(region: str = "eu-west-1", endpoint: str = "") -> Backend:
     store = open_store(s3_description(S3Place("bucket", "acme", region, endpoint)))
-    return Backend.of(store, "net")
+    return backend_of(store, "net")
 
 
 def test_on_aws() -> None:
@@ -76,7 +77,7 @@ def test_identities_are_not_mixed() -> None:
 
 
 def test_a_folder_needs_nothing_of_it(tmp_path: Path) -> None:
-    assert Backend.of(FolderStore(tmp_path), "net").environment == {}
+    assert backend_of(FolderStore(tmp_path), "net").environment == {}
 
 
 def test_a_tool_that_cannot_lock_is_refused(tmp_path: Path) -> None:
@@ -84,16 +85,4 @@ def test_a_tool_that_cannot_lock_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ToolMissing, match=r"since 1\.10, and this worker has 1\.9\.8"):
         backend().require(old)
     backend().require(TerraformTool(Path("/t"), "tofu", "1.10.0-beta1", "linux_amd64"))
-    Backend.of(FolderStore(tmp_path), "net").require(old)
-
-
-@pytest.mark.parametrize(("written", "stays"), [("", False), ('{"back', False), ("{}", True)])
-def test_a_note_that_an_init_was_killed_at_is_dropped(
-    tmp_path: Path, written: str, stays: bool
-) -> None:
-    drop_torn_record(tmp_path)
-    record = tmp_path / ".terraform" / "terraform.tfstate"
-    record.parent.mkdir()
-    record.write_text(written)
-    drop_torn_record(tmp_path)
-    assert record.exists() is stays
+    backend_of(FolderStore(tmp_path), "net").require(old)
