@@ -35,6 +35,8 @@ _WITHOUT_RESERVE: Final = ("plans/", "_check/")
 class FolderStore:
     """The store in the folder `root`, which is created when it is first written to."""
 
+    is_far: Final = False
+
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
 

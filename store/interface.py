@@ -44,6 +44,10 @@ class Object:
 class Store(Protocol):
     """An install's store. All methods raise StoreUnavailable and BadKey."""
 
+    @property
+    def is_far(self) -> bool:
+        """Whether each call is a request over the network."""
+
     def get(self, key: str) -> Object | None:
         """The object under the key, or None."""
 

@@ -53,6 +53,8 @@ _MARK: Final = "exclave-put"
 class S3Store:
     """The store in a bucket; threads may share it."""
 
+    is_far: Final = True
+
     def __init__(self, place: S3Place) -> None:
         """Prepares; nothing is looked up or connected yet."""
         self._place = place

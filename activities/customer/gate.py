@@ -146,8 +146,8 @@ class Gate:
     ) -> None:
         self._workplace = workplace
         self._clock = clock
-        far = workplace.store.s3_place() is not None
-        self._pause = LOOK_AGAIN_FAR_SECONDS if far else LOOK_AGAIN_SECONDS
+        is_far = workplace.store.is_far
+        self._pause = LOOK_AGAIN_FAR_SECONDS if is_far else LOOK_AGAIN_SECONDS
 
     async def let_in(self, input: ApplyInput | RunInput) -> str | None:
         """Return once the apply may begin; says by whose word, where it needed one.
