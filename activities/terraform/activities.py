@@ -25,10 +25,11 @@ from activities.plans.view import render_view
 from activities.removal import remove_each
 from activities.terraform import commands
 from activities.terraform.applying import apply_to_the_end, note_unsaved
+from activities.terraform.job import Job, open_job
 from activities.terraform.lock_file import SAVED_AS, providers_identity, read_lock_file
 from activities.terraform.outputs import read_outputs, read_whole
 from activities.terraform.plan_json import SAVED, TerraformChanges
-from activities.terraform.planning import Job, Planned, open_job, plan_now
+from activities.terraform.planning import Planned, plan_now
 from activities.workplace import Workplace
 from apps.parts import part_shown
 from contracts import deploys

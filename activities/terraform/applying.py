@@ -9,18 +9,14 @@ from activities.plans.bound import require_bound
 from activities.plans.plan_store import SavedPlan, sha256
 from activities.plans.record import record_applying
 from activities.terraform import commands
+from activities.terraform.commands import APPLYING
 from activities.terraform.crash_recovery import beyond_approval, dropped_replaces
+from activities.terraform.job import Job
 from activities.terraform.lock_file import load_lock_file, providers_identity
 from activities.terraform.plan_json import TerraformChanges
-from activities.terraform.planning import (
-    APPLYING,
-    Job,
-    initialise,
-    plan_now,
-    restore_killed,
-    run_unlocked,
-)
+from activities.terraform.planning import initialise, plan_now, run_unlocked
 from activities.terraform.state_file import UNSAVED, left_unsaved, read_state, rescue_printed
+from activities.terraform.state_repair import put_back
 from apps.parts import part_shown
 from contracts.engines import ERRORED_STATE
 from contracts.errors import EngineFailed, ExclaveError, StalePlan, Unreachable
@@ -63,7 +59,7 @@ async def apply_to_the_end(
         end = await _apply_approved(job, approved)
     while end is None or not (end.label == APPLYING and end.succeeded()):
         if end is not None:
-            await restore_killed(job, end)
+            await put_back(job.space.state, end, job.locks, job.say)
         if end is not None and await _is_final(job, end):
             raise await job.why_it_ended(end)
         _require_runs_left(job, end)

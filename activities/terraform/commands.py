@@ -16,6 +16,15 @@ OUTPUTS = "outputs.json"
 APPLY = "apply"
 """The name of the command that applies."""
 
+APPLYING = "apply"
+"""The label of a run that applies."""
+
+INITIALISING = "init"
+"""The label of a run that initialises."""
+
+PLANNING = "plan"
+"""The label of a run that plans."""
+
 TIMEOUT_SECONDS = 3600.0
 """The format's default for a Terraform component."""
 

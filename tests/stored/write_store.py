@@ -6,10 +6,10 @@ from pathlib import Path
 
 from activities.plans.fingerprints import input_fingerprints, part_fingerprint
 from activities.plans.plan_store import PlanFiles, PlanRecord, load_record, save_plan, sha256
+from activities.terraform.commands import APPLYING, PLANNING
 from activities.terraform.lock_file import SAVED_AS
 from activities.terraform.locking import StateLocks
 from activities.terraform.plan_json import SAVED
-from activities.terraform.planning import APPLYING, PLANNING
 from activities.terraform.state_file import StateFile
 from activities.terraform.state_keys import lock_key, state_key
 from activities.terraform.values import Values, keep_values

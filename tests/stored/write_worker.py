@@ -34,7 +34,7 @@ from activities.operations.subject import CurrentRun, Subject
 from activities.secrets.kept import keep_secrets
 from activities.terraform.applying import note_unsaved
 from activities.terraform.backends import override
-from activities.terraform.planning import APPLYING
+from activities.terraform.commands import APPLYING
 from activities.terraform.state_file import rescue_printed
 from activities.workplace import Workplace
 from apps.config import ActionStep

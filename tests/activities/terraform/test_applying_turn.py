@@ -8,7 +8,7 @@ import pytest
 
 from activities.operations.operation import ToolRun
 from activities.terraform.applying import _run
-from activities.terraform.planning import Job
+from activities.terraform.job import Job
 from activities.workplace import Workplace
 from contracts.errors import TurnRefused
 from contracts.messages import Turn
