@@ -9,7 +9,6 @@ from activities.terraform.backends.interface import Backend
 from activities.terraform.backends.registry import backend_of
 from activities.terraform.tool import TerraformTool
 from contracts.errors import ToolMissing
-from store.folder import FolderStore
 from store.opening import open_store, s3_description
 from store.s3_place import S3Place
 
@@ -76,13 +75,8 @@ def test_identities_are_not_mixed() -> None:
     assert left["AWS_EC2_METADATA_DISABLED"] == os.environ["AWS_EC2_METADATA_DISABLED"]
 
 
-def test_a_folder_needs_nothing_of_it(tmp_path: Path) -> None:
-    assert backend_of(FolderStore(tmp_path), "net").environment == {}
-
-
-def test_a_tool_that_cannot_lock_is_refused(tmp_path: Path) -> None:
+def test_a_tool_that_cannot_lock_is_refused() -> None:
     old = TerraformTool(Path("/t"), "terraform", "1.9.8", "linux_amd64")
     with pytest.raises(ToolMissing, match=r"since 1\.10, and this worker has 1\.9\.8"):
         backend().require(old)
     backend().require(TerraformTool(Path("/t"), "tofu", "1.10.0-beta1", "linux_amd64"))
-    backend_of(FolderStore(tmp_path), "net").require(old)
