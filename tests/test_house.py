@@ -76,3 +76,16 @@ def test_everything_that_is_needed_is_locked() -> None:
     for requirement in PROJECT["project"]["dependencies"]:
         name = re.split(r"[=<>!~\[; ]", requirement)[0].lower()
         assert re.search(rf"^{re.escape(name)}==", locked, re.MULTILINE), name
+
+
+def test_every_module_of_activities_is_an_engine_or_shared_by_them() -> None:
+    contracts = {one["name"]: one for one in PROJECT["tool"]["importlinter"]["contracts"]}
+    engines = contracts["Engines are independent of each other"]["modules"]
+    shared = contracts["What engines share knows no engine"]
+    found = {
+        f"activities.{path.stem}"
+        for path in (ROOT / "activities").iterdir()
+        if (path.is_dir() or path.suffix == ".py") and not path.name.startswith("__")
+    }
+    assert {*engines, *shared["source_modules"]} == found
+    assert shared["forbidden_modules"] == engines
