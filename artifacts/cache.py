@@ -7,9 +7,9 @@ cached for one repository is never returned for another, which may not have it.
 from pathlib import Path
 
 from artifacts.archive import MAX_BYTES
-from artifacts.files import write_atomically
 from artifacts.names import checked_repository, digest_of, digest_of_file, hex_of
 from artifacts.registry import SMALL_BLOB_LIMIT_BYTES, Registry
+from wire.private_files import make_private_folder, write_whole
 
 
 class ArtifactCache:
@@ -26,7 +26,7 @@ class ArtifactCache:
         data = _read(path)
         if data is None or digest_of(data) != digest:
             data = self._registry.get_manifest(repository, digest)
-            write_atomically(path, data)
+            _keep(path, data)
         return data
 
     def get_blob(self, repository: str, digest: str, limit: int = SMALL_BLOB_LIMIT_BYTES) -> bytes:
@@ -35,7 +35,7 @@ class ArtifactCache:
         data = _read(path)
         if data is None or digest_of(data) != digest:
             data = self._registry.get_blob(repository, digest, limit)
-            write_atomically(path, data)
+            _keep(path, data)
         return data
 
     def blob_file(self, repository: str, digest: str, limit: int = MAX_BYTES) -> Path:
@@ -47,6 +47,11 @@ class ArtifactCache:
 
     def _path(self, repository: str, digest: str) -> Path:
         return self._folder / checked_repository(repository).replace("/", "+") / hex_of(digest)
+
+
+def _keep(path: Path, data: bytes) -> None:
+    make_private_folder(path.parent)
+    write_whole(path, data)
 
 
 def _read(path: Path) -> bytes | None:

@@ -17,8 +17,8 @@ from artifacts.errors import (
     RegistryRefused,
     RegistryUnreachable,
 )
-from artifacts.files import make_private_folder, move_durably
 from artifacts.transport import Transport
+from wire.private_files import make_private_folder, move_whole
 
 FRUITLESS_ATTEMPTS = 3
 """How many connections in a row may deliver nothing before the download fails."""
@@ -58,7 +58,7 @@ class Download:
             actual = f"sha256:{self._hash.hexdigest()}"
             if actual != digest:
                 raise DigestMismatch(self._what, actual)
-            move_durably(partial, destination)
+            move_whole(partial, destination)
         finally:
             partial.unlink(missing_ok=True)
 

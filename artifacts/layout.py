@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from apps.release import INDEX_MEDIA_TYPE, Descriptor
-from artifacts.files import make_private_folder, move_durably, write_atomically
 from artifacts.manifests import (
     MANIFEST_LIMIT_BYTES,
     InvalidManifest,
@@ -29,6 +28,7 @@ from artifacts.manifests import (
 )
 from artifacts.names import checked_reference, checked_repository, digest_of, hex_of, is_digest
 from artifacts.uploads import TooLarge, Upload, check_digest, find_upload, start_upload
+from wire.private_files import make_private_folder, move_whole, write_whole
 
 BLOB_LIMIT_BYTES = 2 * 1024**3
 """The default limit of a blob's size."""
@@ -163,7 +163,7 @@ class Repository:
         return sorted(entry.tag for entry in self._index() if entry.tag is not None)
 
     def _keep(self, path: Path, digest: str) -> None:
-        move_durably(path, self._blobs / hex_of(digest))
+        move_whole(path, self._blobs / hex_of(digest))
 
     def _check_references(self, data: bytes, media_type: str) -> None:
         manifest = parse_manifest(data)
@@ -203,15 +203,13 @@ class Repository:
                 self._write_index(merged)
 
     def _write_index(self, entries: list["_Entry"]) -> None:
-        write_atomically(
-            self.folder / "oci-layout", canonical_json({"imageLayoutVersion": "1.0.0"})
-        )
+        write_whole(self.folder / "oci-layout", canonical_json({"imageLayoutVersion": "1.0.0"}))
         index = {
             "schemaVersion": 2,
             "mediaType": INDEX_MEDIA_TYPE,
             "manifests": [entry.as_json() for entry in entries],
         }
-        write_atomically(self.folder / "index.json", canonical_json(index))
+        write_whole(self.folder / "index.json", canonical_json(index))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

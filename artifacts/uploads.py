@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from io import BufferedRandom
 from pathlib import Path
 
-from artifacts.files import make_private_folder
 from artifacts.names import checked_digest
+from wire.private_files import make_private_folder
 
 UPLOAD_LIFE_SECONDS = 24 * 3600.0
 """How long an upload is kept that nobody continues."""

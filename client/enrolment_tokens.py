@@ -1,6 +1,5 @@
 """Gets a fresh one-time token for a worker: minted by the control side, sealed to this command."""
 
-import os
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -13,6 +12,7 @@ from stacks.enrolment import TOKEN_FILE
 from stacks.systemd import ENROLMENT
 from wire.enrolment.sealing import CannotUnseal, encoded, unseal
 from wire.enrolment.token import sealed_about
+from wire.private_files import write_whole
 
 
 async def fresh_token(plane: Plane, subject: str, hours: float = 24.0) -> tuple[str, MintedToken]:
@@ -42,13 +42,8 @@ def write_token(path: Path, token: str) -> None:
     Raises:
         Refused: it cannot be written.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        part.unlink(missing_ok=True)
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(token + "\n")
-        part.replace(path)
+        write_whole(path, f"{token}\n".encode("ascii"))
     except OSError as error:
         raise Refused(f"The token cannot be written: {error.filename}: {error.strerror}") from error
 

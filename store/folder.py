@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from store.errors import Conflict, StoreUnavailable
-from store.files import make_folders, open_private, overwrite, replace_private, sync_folder
+from store.files import overwrite, replace_private
 from store.interface import ABSENT, ANY, Etag, IfMatch, Object
 from store.left_files import read_left
 from store.object_keys import check_key, check_prefix, is_key
 from store.reserve import is_full
+from wire.private_files import make_private_folder, open_private, sync_folder
 
 # Keys never begin a segment with a dot, so these collide with none.
 _LOCK: Final = ".lock"
@@ -50,7 +51,7 @@ class FolderStore:
         path = self._path(key)
         with _explained(key, self.root), self._locked():
             self._check(key, path, if_match)
-            make_folders(path.parent)
+            make_private_folder(path.parent)
             try:
                 replace_private(
                     path,
@@ -90,7 +91,7 @@ class FolderStore:
         """The file of the key; its folder exists, the file itself may not."""
         path = self._path(key)
         with _explained(key, self.root):
-            make_folders(path.parent)
+            make_private_folder(path.parent)
         return path
 
     def s3_place(self) -> None:
@@ -122,7 +123,7 @@ class FolderStore:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        make_folders(self.root)
+        make_private_folder(self.root)
         lock = open_private(self.root / _LOCK, os.O_RDWR)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from store.files import make_folders, write_private
+from wire.private_files import make_private_folder, write_private
 
 _MACHINE_ID: Final = Path("/etc/machine-id")
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -38,7 +38,7 @@ class Machine:
 
 
 def _own_id(data: Path) -> str:
-    make_folders(data)
+    make_private_folder(data)
     path = data / "machine-id"
     if not path.exists():
         candidate = data / f".machine-id-{os.urandom(8).hex()}"

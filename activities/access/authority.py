@@ -18,9 +18,10 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from contracts.access import TOKEN_KEYS
-from wire.encryption.key_files import KeyFileError, make_private, read_private
+from wire.encryption.key_files import KeyFileError, read_private
 from wire.enrolment.sealing import CannotUnseal, decoded, encoded, unseal
 from wire.enrolment.token import EnrolmentToken, TokenId
+from wire.private_files import write_new
 
 _KEY_BYTES = 32
 
@@ -63,7 +64,7 @@ class EnrolmentKey:
             FileExistsError: it is there.
         """
         key = EnrolmentKey(secrets.token_bytes(_KEY_BYTES))
-        make_private(path, encoded(key.secret) + "\n")
+        write_new(path, f"{encoded(key.secret)}\n".encode("ascii"))
         return key
 
     def token(self, id: str) -> EnrolmentToken:

@@ -19,8 +19,8 @@ from apps.templates import TemplateError, parse
 from apps.templates.printing import go_text
 from contracts.actions import StepInput
 from contracts.errors import BadConfig, BadInput
-from store.files import make_folders, write_new
 from store.install_records import ActionRun
+from wire.private_files import make_private_folder, write_new
 
 STEP = "step"
 """Name of the command, and label of the run."""
@@ -80,7 +80,7 @@ def prepare_script(
     root = folder / "work"
     if root.exists():
         remove(root)
-    make_folders(root)
+    make_private_folder(root)
     script.outputs.unlink(missing_ok=True)
     write_new(script.outputs, b"")
     environment = {

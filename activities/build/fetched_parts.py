@@ -20,11 +20,11 @@ from apps.parts import SANDBOX, part_named, step_name
 from apps.reading.fetched import Tree, Wanted
 from apps.release import MODULE_ARTIFACT_TYPE, Descriptor
 from artifacts.archive import ArchiveRefused, pack
-from artifacts.files import make_private_folder
 from artifacts.packages import push_package, push_tree
 from artifacts.registry import Registry
 from contracts.builds import CheckSource, app_repository
 from contracts.errors import BadConfig
+from wire.private_files import make_private_folder
 
 _REMEMBERED = 16
 """Configs with what was fetched for them."""

@@ -22,8 +22,8 @@ from activities.operations.locks import hold
 from apps.reading.addresses import is_commit, shown
 from apps.spelling import did_you_mean
 from apps.terraform.module_reach import within
-from artifacts.files import make_private_folder
 from contracts.errors import CredentialsRefused, EngineFailed, Unreachable
+from wire.private_files import make_private_folder
 
 _LEFT_BY_THE_KILLED: Final = ("**/*.lock", "**/tmp_*", ".output-*", ".said-*")
 _FETCH: Final = (

@@ -13,11 +13,11 @@ from apps.reading.problems import ConfigErrors
 from apps.release import MODULE_MEDIA_TYPE, SOURCE_ARTIFACT_TYPE
 from artifacts.archive import pack_from, unpack
 from artifacts.cache import ArtifactCache
-from artifacts.files import make_private_folder
 from artifacts.packages import only_layer
 from artifacts.registry import Registry
 from contracts.builds import SOURCES_REPOSITORY
 from contracts.errors import BadConfig
+from wire.private_files import make_private_folder
 
 _REMEMBERED = 16
 """Configs; one has some hundred kilobytes at most."""

@@ -36,8 +36,8 @@ from activities.customer.audit_chain import (
 from store.customer import CUSTOMER_PREFIX
 from store.documents import Document, change_document, read_document
 from store.errors import Malformed
-from store.files import make_folders, open_private, sync_folder, write_private
 from store.interface import Store
+from wire.private_files import make_private_folder, open_private, sync_folder, write_private
 
 FOLDER: Final = "worker-journal"
 """Its name in the worker's data folder."""
@@ -175,7 +175,7 @@ class WorkerJournal:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        make_folders(self.folder)
+        make_private_folder(self.folder)
         lock = open_private(self.folder / "lock", os.O_RDWR)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from store.files import make_folders, open_private
+from wire.private_files import make_private_folder, open_private
 
 EXCLUSIVE: Final = fcntl.LOCK_EX
 SHARED: Final = fcntl.LOCK_SH
@@ -65,7 +65,7 @@ def block_until_free(path: Path) -> None:
 
 def open_lock(path: Path) -> Lock:
     """Opens the file, which it creates if need be; nothing is locked yet."""
-    make_folders(path.parent)
+    make_private_folder(path.parent)
     return Lock(open_private(path, os.O_RDWR))
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from activities.operations.processes import LINUX, Left, left_running
 from activities.operations.spec import OUTPUT_FILE
-from store.files import open_private
+from wire.private_files import open_private
 
 GRACE_SECONDS: Final = 5.0
 """How long what a tool left has to end by itself, once the tool's own exit is saved. Much that is

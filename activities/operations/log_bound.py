@@ -20,7 +20,7 @@ from typing import Final
 
 from activities.operations.log_file import hole_of, state_begins
 from activities.operations.spec import OUTPUT_FILE
-from store.files import open_private
+from wire.private_files import open_private
 
 _KEEP_SIZE: Final = 0x1
 _PUNCH_HOLE: Final = 0x2

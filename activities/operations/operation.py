@@ -22,11 +22,11 @@ from activities.operations.steady_clock import steady
 from activities.operations.subject import CurrentRun, Subject
 from contracts.errors import Cancelled, Draining, LockHeld, PolicyDenied, ToolLost
 from store.errors import Conflict, StoreUnavailable
-from store.files import make_folders
 from store.journal import Entry, Journal, Outcome
 from store.leases import Leases, LeaseTaken, Machine
 from store.object_keys import check_key
 from store.reserve import has_room
+from wire.private_files import make_private_folder
 
 __all__ = [
     "Command",
@@ -215,11 +215,11 @@ class Operation:
         """Notes the run in the journal, and makes its folder."""
         context = self._context
         # The folder comes first: a run of the journal without a folder was started elsewhere.
-        make_folders(self._run_folder(self._next_number, check_key(label)))
+        make_private_folder(self._run_folder(self._next_number, check_key(label)))
         run = await in_store(context.journal.begin_run, self.key, label, context.machine)
         self._next_number = run.number + 1
         folder = self._run_folder(run.number, label)
-        make_folders(folder)
+        make_private_folder(folder)
         return folder
 
     async def _start(self, label: str, folder: Path, run: ToolRun) -> None:

@@ -11,8 +11,8 @@ from activities.operations.locks import Lock
 from activities.operations.spec import SPEC_FILE, SUPERVISOR_LOG, Spec
 from activities.tools.environment import defaults, passed_on
 from apps.display_text import shown
-from store.files import open_private, write_private
 from store.left_files import read_left
+from wire.private_files import open_private, write_private
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 """Where the rooms lie, so that the supervisor finds them from whatever folder."""

@@ -6,8 +6,8 @@ from pathlib import Path
 from activities.operations.file_lock import EXCLUSIVE, lock, open_lock
 from activities.operations.spec import INTERRUPT_FILE
 from activities.operations.subject import Subject
-from store.files import write_private
 from store.leases import Lease, Leases
+from wire.private_files import write_private
 
 
 async def interrupt_runs(key: str, place: Subject, runs: Path) -> bool:

@@ -26,7 +26,8 @@ from activities.operations.spec import INTERRUPT_FILE, SPEC_FILE
 from activities.operations.status import Reason, Status, ToolEnd, end_of, grace_for_leftovers
 from activities.operations.steady_clock import steady
 from activities.operations.termination import Ladder
-from store.files import replace_private, write_private
+from store.files import replace_private
+from wire.private_files import write_private
 
 _log = logging.getLogger(__name__)
 

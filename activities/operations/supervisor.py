@@ -31,8 +31,8 @@ from activities.operations.spec import INTERRUPT_FILE, OUTPUT_FILE, SNAPSHOT_FIL
 from activities.operations.status import CommandStatus, Reason, Status, outcome_of_exits
 from activities.operations.steady_clock import steady
 from activities.operations.termination import Ladder
-from store.files import open_private, write_new, write_private
 from store.leases import Leases, LeaseTaken, Machine
+from wire.private_files import open_private, write_new, write_private
 
 _NOT_FOUND: Final = 127
 """The exit status that shells give to a program that cannot be started."""

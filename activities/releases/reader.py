@@ -13,11 +13,11 @@ from apps.parts import SANDBOX, part_named, step_name
 from apps.release import ReleaseIndex
 from artifacts.archive import unpack
 from artifacts.cache import ArtifactCache
-from artifacts.files import make_private_folder, sync_folder, write_atomically
 from artifacts.packages import package
 from artifacts.registry import Registry
 from contracts.builds import app_repository
 from contracts.errors import BadInput, EngineFailed, NotThere
+from wire.private_files import make_private_folder, sync_folder, write_whole
 
 
 class ReleaseReader:
@@ -111,7 +111,7 @@ class ReleaseReader:
         new = Unpacked(digest, destination / found.directory)
         if not new.folder.is_dir():
             raise BadInput(f"{what} cannot be used: it has no folder {found.directory}")
-        write_atomically(marker_of(destination), f"{digest} {found.directory}".encode())
+        write_whole(marker_of(destination), f"{digest} {found.directory}".encode())
         return new
 
     def _require_nothing_left(self, destination: Path) -> None:

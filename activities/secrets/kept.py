@@ -9,8 +9,9 @@ from collections.abc import Set
 from pathlib import Path
 from typing import Final
 
-from store.files import make_folders, replace_private
+from store.files import replace_private
 from store.left_files import read_left
+from wire.private_files import make_private_folder
 
 _FILE: Final = "secrets.json"
 
@@ -28,7 +29,7 @@ def keep_secrets(folder: Path, secrets: Set[str]) -> None:
     before = kept_secrets(folder)
     if secrets <= before:
         return
-    make_folders(folder)
+    make_private_folder(folder)
     content = json.dumps(sorted(before | secrets)).encode()
     replace_private(folder / _FILE, content, folder / f"{_FILE}.new")
 

@@ -25,9 +25,9 @@ from apps.templates import Rendered, TemplateError, parse, render_value
 from apps.templates.printing import go_text
 from contracts.errors import BadConfig, BadInput
 from contracts.messages import OperationInput
-from store.files import write_private
 from store.install_records import Output
 from store.interface import ANY
+from wire.private_files import write_private
 
 _OURS = "exclave-"
 

@@ -22,7 +22,7 @@ from apps.parts import SANDBOX, part_shown
 from contracts.engines import TERRAFORM
 from contracts.errors import BadConfig, EngineFailed, NotThere
 from contracts.messages import OperationInput
-from store.files import write_private
+from wire.private_files import write_private
 
 _PREPARED = ".exclave-initialised"
 _LOCK_FILE = ".terraform.lock.hcl"

@@ -2,7 +2,6 @@
 
 import datetime
 import ipaddress
-import os
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from wire.private_files import write_private
 
 _LIFETIME = datetime.timedelta(days=3650)
 
@@ -76,9 +77,7 @@ def make_certificates(files: Certificates) -> None:
         .sign(authority_key, SHA256())
     )
     files.authority.write_bytes(authority.public_bytes(Encoding.PEM))
-    descriptor = os.open(files.key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    write_private(files.key, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     # Written last, so that its existence means that all files are there.
     files.certificate.write_bytes(certificate.public_bytes(Encoding.PEM))
 

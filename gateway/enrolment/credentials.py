@@ -22,8 +22,9 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from gateway.identity import Expired, Identity, Unauthenticated
-from wire.encryption.key_files import KeyFileError, make_private, read_private
+from wire.encryption.key_files import KeyFileError, read_private
 from wire.enrolment.worker_identity import thumbprint
+from wire.private_files import write_new
 
 AUDIENCE = "exclave-gateway"
 LIFETIME = timedelta(minutes=15)
@@ -80,7 +81,7 @@ class CredentialKey:
         """
         key = CredentialKey(Ed25519PrivateKey.generate())
         pem = key.private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        make_private(path, pem.decode())
+        write_new(path, pem)
         return key
 
 

@@ -14,9 +14,9 @@ from contextlib import closing
 from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 
-from artifacts.files import make_private_folder
 from gateway.telemetry.queue import Batch, TelemetryQueue
 from gateway.telemetry.rows import Row, rows
+from wire.private_files import make_private_folder
 
 _log = logging.getLogger(__name__)
 

@@ -10,12 +10,12 @@ from activities.operations.operation import Command, ToolRun, in_store
 from activities.terraform.outputs import read_whole
 from contracts.errors import DiskFull
 from store.errors import StoreUnavailable
-from store.files import write_new
 from store.folder import FolderStore
 from store.interface import ANY
 from store.reserve import RESERVE, has_room, keep_reserve
 from tests.activities.operations.operation_site import Site
 from tests.small_disk import fill, small_disk
+from wire.private_files import write_new
 
 pytestmark = pytest.mark.process
 

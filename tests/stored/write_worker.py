@@ -43,7 +43,6 @@ from contracts.actions import StepInput
 from contracts.deploys import ApplyInput
 from contracts.messages import Turn
 from contracts.names import action_subject
-from store.files import write_private
 from store.journal import Journal
 from store.machine import Machine
 from store.opening import folder_description
@@ -53,6 +52,7 @@ from tests.stored.fixed import APP, ARTIFACT, AT, INSTALL, LICENSE, MACHINE, MOM
 from tests.stored.workplace import CONFIG, workplace_in
 from tests.stored.write_store import APPLY_KEY, OPEN_KEY, PLAN_KEY, STATE, VALUES, approved
 from tests.stored.write_store import RUN as RUN_ID
+from wire.private_files import write_private
 
 DATA = Path("/var/lib/exclave")
 """The data folder's place, where a file tells it."""

@@ -75,6 +75,6 @@ def test_a_supervisor_imports_the_standard_library_alone() -> None:
     # One starts for each run of a tool, and lives as long.
     bare, loaded = loaded_by("sys", "activities.operations.supervisor")
     below = {name for name in loaded if name.startswith(("apps.", "wire."))}
-    assert below == {"apps.display_text", "wire.backoff"}
+    assert below == {"apps.display_text", "wire.backoff", "wire.private_files"}
     ours = packages(loaded) - {"activities", "apps", "store", "wire"}
     assert ours <= sys.stdlib_module_names | packages(bare)

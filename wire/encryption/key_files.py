@@ -3,12 +3,11 @@
 import json
 import os
 import stat
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_ONLY_OWNER = 0o600
+from wire.private_files import write_whole
 
 
 class KeyFileError(Exception):
@@ -38,18 +37,7 @@ def read_private(path: Path) -> str:
         raise KeyFileError(f"{path} is no file of keys: it is not plain text") from None
 
 
-def make_private(path: Path, text: str) -> None:
-    """Write a file that is not there yet, for its owner alone.
-
-    Raises:
-        FileExistsError: it is there.
-    """
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _ONLY_OWNER)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(text)
-
-
-def write_private(path: Path, content: Mapping[str, Any], *, replaces: bool) -> None:
+def write_keys(path: Path, content: Mapping[str, Any], *, replaces: bool) -> None:
     """Write JSON that only its owner can read; a reader sees the old file or the new one.
 
     Args:
@@ -60,22 +48,9 @@ def write_private(path: Path, content: Mapping[str, Any], *, replaces: bool) -> 
     Raises:
         KeyFileError: it cannot be written, or is there already.
     """
+    text = json.dumps(content, indent=2) + "\n"
     try:
-        # mkstemp makes it for its owner alone, so there is no moment at which others can read it.
-        descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(descriptor, "w", encoding="ascii") as file:
-                os.fchmod(file.fileno(), _ONLY_OWNER)
-                json.dump(content, file, indent=2)
-                file.write("\n")
-                file.flush()
-                os.fsync(file.fileno())
-            if replaces:
-                Path(draft).replace(path)
-            else:
-                os.link(draft, path)
-        finally:
-            Path(draft).unlink(missing_ok=True)
+        write_whole(path, text.encode("ascii"), replaces=replaces)
     except FileExistsError as error:
         raise KeyFileError(
             f"{path} is there already, and what was encrypted with its keys needs them; "

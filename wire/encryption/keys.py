@@ -31,7 +31,7 @@ from pydantic import (
     model_validator,
 )
 
-from wire.encryption.key_files import KeyFileError, read_private, write_private
+from wire.encryption.key_files import KeyFileError, read_private, write_keys
 from wire.encryption.subjects import ORG, install_subject
 
 _KEY_BYTES = 32
@@ -102,7 +102,7 @@ class _Content(BaseModel):
             KeyFileError: it cannot be written, or is there and is not to be replaced.
         """
         keys = {key_id: key.get_secret_value() for key_id, key in self.keys.items()}
-        write_private(path, self.model_dump() | {"keys": keys}, replaces=replaces)
+        write_keys(path, self.model_dump() | {"keys": keys}, replaces=replaces)
 
 
 class WorkerKeys(_Content):

@@ -7,7 +7,6 @@ suspended. A worker that was away for a week renews by its key alone.
 import asyncio
 import json
 import logging
-import os
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -32,6 +31,7 @@ from wire.enrolment.client import (
 )
 from wire.enrolment.sealing import CannotUnseal, unseal
 from wire.enrolment.token import EnrolmentToken, InvalidToken, sealed_about
+from wire.private_files import write_whole
 
 _log = logging.getLogger(__name__)
 
@@ -169,16 +169,7 @@ class Enrolling:
     def _keep(self, answer: Answer) -> None:
         org, subject, key = self._mine
         kept = {"org": org, "subject": subject, "key": key, "answer": answer.signed.model_dump()}
-        _write_secret(self._folder / _FILE, json.dumps(kept))
-
-
-def _write_secret(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    part.unlink(missing_ok=True)
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    part.replace(path)
+        write_whole(self._folder / _FILE, json.dumps(kept).encode())
 
 
 def _elapsed() -> float:

@@ -5,9 +5,9 @@ Ed25519 to prove who it is, X25519 for what is sealed to it.
 
 import base64
 import json
-import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from contracts.access import PublicKeys
 from wire.enrolment.messages import ASSERTION_ALGORITHM
 from wire.enrolment.sealing import encoded
+from wire.private_files import write_whole
 
 _FILE = "keys.pem"
 
@@ -87,7 +88,9 @@ class WorkerIdentity:
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not path.exists():
-                _write_once(path, WorkerIdentity.generate()._pem())
+                # A second worker of this machine may be first: both have its keys.
+                with suppress(FileExistsError):
+                    write_whole(path, WorkerIdentity.generate()._pem(), replaces=False)
             return _read(path)
         except OSError as error:
             raise IdentityUnusable(
@@ -104,24 +107,6 @@ class WorkerIdentity:
             b"-----BEGIN PRIVATE KEY-----\n%b\n-----END PRIVATE KEY-----\n" % base64.b64encode(key)
             for key in keys
         )
-
-
-def _write_once(path: Path, content: bytes) -> None:
-    """Write a secret file whole or not at all; one that somebody made meanwhile stays."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    part.unlink(missing_ok=True)
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    try:
-        os.link(part, path)
-    except FileExistsError:
-        # A second worker of this machine was first: both have its keys.
-        return
-    finally:
-        part.unlink()
 
 
 def _read(path: Path) -> WorkerIdentity:

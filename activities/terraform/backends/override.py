@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from store.files import write_private
 from store.left_files import read_left
+from wire.private_files import write_private
 
 _OVERRIDE = "exclave_backend_override.tf.json"
 _RECORD = Path(".terraform", "terraform.tfstate")

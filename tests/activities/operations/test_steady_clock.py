@@ -13,11 +13,11 @@ from activities.operations.spec import LeaseTerms, Spec
 from activities.operations.status import end_of
 from activities.operations.steady_clock import steady
 from activities.operations.supervisor import Supervisor
-from store.files import make_folders
 from store.folder import FolderStore
 from store.leases import Leases
 from store.opening import folder_description
 from tests.activities.operations.operation_site import KEY, SUBJECT, Site
+from wire.private_files import make_private_folder
 
 TERMS = LeaseTerms(seconds=90, renew_seconds=0.05, margin_seconds=15)
 
@@ -34,7 +34,7 @@ async def test_the_supervisor_goes_by_the_time_since_the_renewal(
 ) -> None:
     Leases(site.store, site.machine).acquire(SUBJECT, KEY)
     folder = site.data / "runs" / KEY / "1-tool"
-    make_folders(folder)
+    make_private_folder(folder)
     with await hold(site.locks / "supervisor.lock") as lock:
         spec = Spec(
             key=KEY,
