@@ -1,1 +1,1 @@
-"""The processes: each puts activities or workflows on a queue, with settings, and drains."""
+"""The processes: each runs activities or workflows from a queue, with settings, and drains."""

@@ -1,4 +1,4 @@
-"""Waits until the namespace has the search attributes that runs set, and says what it lacks."""
+"""Waits until the namespace has the search attributes that runs set, and logs what is missing."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from wire.connection import TemporalAddress, connect
 from wire.search_attributes import missing_attributes, what_to_do
 
 _AGAIN_SECONDS: Final = 5.0
-_NOT_TOLD: Final = frozenset(
+_CANNOT_ASK: Final = frozenset(
     {
         RPCStatusCode.PERMISSION_DENIED,
         RPCStatusCode.UNIMPLEMENTED,
@@ -18,22 +18,22 @@ _NOT_TOLD: Final = frozenset(
         RPCStatusCode.NOT_FOUND,
     }
 )
-"""Where this connection may not ask: then the namespace is taken to be as it shall."""
+"""This connection may not ask; then the search attributes are assumed to exist."""
 
 _log = logging.getLogger(__name__)
 
 
 async def has_attributes(where: TemporalAddress) -> None:
-    """Return once the namespace has them, however long that takes: without them no run goes on."""
+    """Return once the namespace has the search attributes; without them no run can go on."""
     client = await connect(where)
     while True:
         try:
             missing, wrong = await missing_attributes(client)
         except RPCError as error:
-            if error.status in _NOT_TOLD:
-                _log.info("The search attributes are not looked at: %s.", error.status.name)
+            if error.status in _CANNOT_ASK:
+                _log.info("The search attributes cannot be checked: %s.", error.status.name)
                 return
-            _log.warning("The search attributes cannot be looked at yet: %s.", error.status.name)
+            _log.warning("The search attributes cannot be checked yet: %s.", error.status.name)
         else:
             if not missing and not wrong:
                 return

@@ -2,9 +2,8 @@
 
     exclave-build-worker enrolment.toml --data DIR
 
-It connects outward only, to the gateway: it polls its queue there, and pulls and pushes there. The
-control plane's own, in development, may reach Temporal and the registry without one, where payloads
-are plain.
+It only makes outgoing connections, to the gateway: it polls its queue, pulls and pushes there. In
+development it may also connect to Temporal and the registry directly, without encrypted payloads.
 """
 
 import argparse
@@ -37,7 +36,7 @@ from workers.version_flag import add_version_flag
 
 @dataclass(frozen=True)
 class _Way:
-    """How the control plane is reached."""
+    """How to reach the control plane."""
 
     temporal: TemporalAddress
     registry: Registry
@@ -48,10 +47,10 @@ class _Way:
 
 
 def main(engines: Sequence[EngineSpec] = ENGINES) -> None:
-    """Run until told to leave.
+    """Run until a signal ends the process.
 
     Args:
-        engines: What its releases may be deployed by.
+        engines: The engines that may deploy its releases.
     """
     parser = argparse.ArgumentParser(
         prog="exclave-build-worker",
@@ -63,13 +62,13 @@ def main(engines: Sequence[EngineSpec] = ENGINES) -> None:
         "enrolment",
         type=Path,
         nargs="?",
-        help="the enrolment file; it is made by: exclave access build-worker DIR",
+        help="the enrolment file, made by: exclave access build-worker DIR",
     )
     parser.add_argument(
         "--data",
         type=Path,
         default=Path(),
-        help="a folder of its own, on a local disk (default: the current folder)",
+        help="the worker's own folder, on a local disk (default: the current folder)",
     )
     direct = parser.add_argument_group("without a gateway, within the control plane")
     direct.add_argument("--address", help="Temporal's host:port (default: as temporal.toml says)")
@@ -81,7 +80,7 @@ def main(engines: Sequence[EngineSpec] = ENGINES) -> None:
     if settings.enrolment is None:
         way = _direct(parser, settings)
     elif any((settings.address, settings.namespace, settings.registry)):
-        parser.error("the enrolment file says it all: name nothing besides it but --data")
+        parser.error("with an enrolment file, only --data may be given as well")
     else:
         way = _through_gateway(parser, settings.enrolment, data)
     run(
@@ -133,7 +132,7 @@ def make(
         task_queue=BUILD_QUEUE,
         activities=[build.check, build.pack, build.assemble],
         interceptors=[Readable(learn_keys), Boundary(tracer=tracer)],
-        # All build workers of an org are one identity, whose polls a gateway counts together.
+        # All build workers of an org share one identity, and the gateway limits its polls.
         activity_task_poller_behavior=PollerBehaviorSimpleMaximum(1),
         graceful_shutdown_timeout=DRAIN_TIMEOUT,
     )

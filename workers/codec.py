@@ -18,25 +18,25 @@ def main() -> None:
     """Run the process; its settings are flags."""
     parser = argparse.ArgumentParser(prog="python -m workers.codec", description=__doc__)
     parser.add_argument("--listen", required=True, metavar="HOST:PORT")
-    parser.add_argument("--namespace", required=True, action="append", help="an org that is served")
+    parser.add_argument("--namespace", required=True, action="append", help="an org to serve")
     parser.add_argument(
         "--ui",
         action="append",
         default=[],
         metavar="ORIGIN",
-        help="where the Temporal UI is, for example http://127.0.0.1:8233",
+        help="the Temporal UI's origin, for example http://127.0.0.1:8233",
     )
     parser.add_argument(
         "--token-file",
         type=Path,
         metavar="FILE",
-        help="what callers must show; without it only this machine is answered",
+        help="the token that callers must show; without it, only this machine is answered",
     )
     add_keys_flag(parser)
     flags = parser.parse_args()
     keys = keys_of(parser, flags)
     if keys is None:
-        parser.error("it needs the master keys: --keys FILE")
+        parser.error("the master keys are missing: --keys FILE")
     try:
         token = SecretStr(read_private(flags.token_file).strip()) if flags.token_file else None
         bound = listen(flags.listen, "the codec server")

@@ -47,25 +47,25 @@ from workflows.unknown import Unknown
 _log = logging.getLogger(__name__)
 
 _ACTIVITIES = 10_000
-"""At a time: a look at a run that holds a turn takes a slot for as long as another run waits, which
-may be weeks, and needs nothing else."""
+"""Activities at a time. While a run waits for its turn, watching the run that holds it takes a
+slot, perhaps for weeks, but nothing else."""
 
 _DRAIN_TIMEOUT = timedelta(seconds=5)
-"""Nothing here has a tool. A look at a run may last for weeks; another control worker looks on."""
+"""Short, since nothing here runs a tool, and another control worker goes on watching runs."""
 _STICKY = timedelta(seconds=2)
-"""A run's tasks wait so long for the worker that has it in memory: that one may have been killed.
-The SDK's own 10 s are what a person then waits for an approval to count. Were it very short, a busy
-worker would have its runs replayed elsewhere."""
+"""How long a run's task waits for the worker that has the run in memory. If that worker was killed,
+an approval takes effect only after this time, by default 10 s. If it were very short, runs of a
+busy worker would be replayed elsewhere."""
 _LEAVES_WITHIN_SECONDS = 10.0
-"""A run whose workflow tasks fail again and again would hold the drain for ever."""
+"""Limits the drain, since a run whose workflow tasks keep failing would prolong it for ever."""
 
 WORKFLOWS = (Build, Install, Provision, Deploy, Deprovision, Action, Access, Unknown)
 
 SANDBOX = SandboxedWorkflowRunner(
     restrictions=SandboxRestrictions.default.with_passthrough_modules(
-        # None of these holds state: to execute them anew for each run would cost more than the run.
-        # That they call no clock, no randomness and no I/O is held in their source, by
-        # tests/workflows/test_determinism.py.
+        # These hold no state, and executing them again for each run would cost more than the run.
+        # tests/workflows/test_determinism.py checks in their source that they use no clock, no
+        # randomness and no I/O.
         "contracts",
         "apps",
         "workflows",
@@ -77,10 +77,10 @@ SANDBOX = SandboxedWorkflowRunner(
 
 
 def main(engines: Sequence[EngineSpec] = ENGINES) -> None:
-    """Run until told to leave.
+    """Run until a signal ends the process.
 
     Args:
-        engines: What its runs deploy with.
+        engines: The engines that runs deploy with.
     """
     parser = argparse.ArgumentParser(prog="workers.control", description=__doc__)
     parser.add_argument("--address", help="Temporal's host:port (default: as temporal.toml says)")
@@ -88,27 +88,27 @@ def main(engines: Sequence[EngineSpec] = ENGINES) -> None:
     parser.add_argument("--releases", required=True, help="URL of the OCI registry")
     parser.add_argument(
         "--worker-temporal",
-        help="HOST:PORT that workers in customers' accounts dial for their tasks",
+        help="HOST:PORT of Temporal, as workers in customers' accounts dial it",
     )
     parser.add_argument(
         "--worker-releases",
-        help="URL that workers in customers' accounts pull releases from",
+        help="URL from which workers in customers' accounts pull releases",
     )
     parser.add_argument(
         "--worker-gateway",
-        help="URL of the gateway, through which they reach both; needs --enrolment-key",
+        help="URL of the gateway, through which workers reach both; needs --enrolment-key",
     )
     parser.add_argument(
         "--worker-gateway-ca",
         type=Path,
-        help="PEM file of the gateway's authority (default: those of the worker's system)",
+        help="PEM file of the gateway's authority (default: the worker's system authorities)",
     )
     parser.add_argument(
         "--enrolment-key",
         type=Path,
         action="append",
         default=[],
-        help="file of a key that makes and checks enrolment tokens; the first makes them",
+        help="file with a key that checks enrolment tokens; the first one also makes them",
     )
     add_keys_flag(parser)
     settings = parser.parse_args()
@@ -133,13 +133,13 @@ def main(engines: Sequence[EngineSpec] = ENGINES) -> None:
             before=partial(has_attributes, where),
             keys=lambda: keys,
             leaves_within_seconds=_LEAVES_WITHIN_SECONDS,
-            connected=partial(tell_token_keys, authority=authority) if authority else None,
+            connected=partial(publish_token_keys, authority=authority) if authority else None,
         ),
     )
 
 
-async def tell_token_keys(client: Client, authority: EnrolmentAuthority) -> None:
-    """Tell the org's Access, and so its gateways, by what they know the tokens made here."""
+async def publish_token_keys(client: Client, authority: EnrolmentAuthority) -> None:
+    """Send the keys that check enrolment tokens to the org's Access workflow, for its gateways."""
     for delay in delays():
         try:
             await client.start_workflow(
@@ -191,9 +191,9 @@ def make(
     Args:
         client: Connected to the org's namespace.
         releases: The URL of the registry.
-        addresses: What the stacks of installs name.
-        authority: The enrolment keys, if this control plane has workers enrol.
-        payload_keys: What a worker that enrols is handed.
+        addresses: The addresses for the stacks of installs.
+        authority: The enrolment keys, if workers enrol at this control plane.
+        payload_keys: Gives the payload keys for a worker that enrols.
     """
     runs, read = InstallRuns(client), ReleaseActivities(Registry(releases))
     access = AccessActivities(

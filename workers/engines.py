@@ -1,4 +1,4 @@
-"""The engines of the install workers that are shipped, one a line."""
+"""The engines of the shipped install worker, one per line."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
-"""The command `exclave-worker`: the install worker, in a process that takes in nothing more."""
+"""The command `exclave-worker`: the install worker, in a process without unneeded imports."""
 
-import workers.unused_imports  # noqa: F401 - before what would take it in
+import workers.unused_imports  # noqa: F401 - first, before the modules that would import them
 from workers.install import main
 
 __all__ = ["main"]

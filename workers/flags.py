@@ -1,4 +1,4 @@
-"""Flags that several workers of the control side have."""
+"""Flags that several processes of the control side share."""
 
 import argparse
 from pathlib import Path
@@ -14,8 +14,8 @@ def add_keys_flag(parser: argparse.ArgumentParser) -> None:
         "--keys",
         type=Path,
         metavar="FILE",
-        help="the master keys that payloads are encrypted with (default: the file that "
-        f"{MASTER_VARIABLE} names; without one, payloads are plain)",
+        help="the master keys that payloads are encrypted with (default: the file in "
+        f"{MASTER_VARIABLE}; without one, payloads are not encrypted)",
     )
 
 

@@ -1,17 +1,17 @@
-"""The gateway's process: it serves until it is told to leave, then lets what is under way end.
+"""The gateway's process: it serves until a signal comes, then lets the calls in progress end.
 
     exclave-gateway gateway.toml
 
-On the first SIGTERM or SIGINT it closes its port, tells the workers to go elsewhere, answers their
+On the first SIGTERM or SIGINT it closes its port, sends workers to other gateways, answers their
 polls empty, and gives other calls `drain_seconds`. A second signal ends those, too.
 """
 
 import os
 
-# gRPC reads them as it is imported. Without the first, it logs each handshake that fails, without
-# measure, and any stranger can cause those. Without the second, threads of its own stand between
-# the sockets and the event loop, and each message changes threads more often: it cost a call
-# through the gateway a tenth to a sixth of its time (bench/gateway.py).
+# gRPC reads these variables when it is imported. Without the first one, it logs every failed
+# handshake without limit, and any stranger can cause those. Without the second one, gRPC's own
+# threads are between the sockets and the event loop, and each message changes threads more often:
+# that took a tenth to a sixth of a call's time (bench/gateway.py).
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 os.environ.setdefault("GRPC_EXPERIMENTS", "-event_engine_client,-event_engine_listener")
 
@@ -38,7 +38,7 @@ from workers.log_lines import WholeLines
 from workers.readiness import announce_ready
 
 _COLLECTED_AFTER = 20_000
-"""Objects that were made and not dropped."""
+"""Collect garbage after so many objects were created and not freed."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _log = logging.getLogger(__name__)
@@ -46,22 +46,22 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Admission:
-    """Who may come in: what the door needs besides its settings."""
+    """What the gateway needs besides its settings in order to decide who may come in."""
 
     authenticator: Authenticator
     access: Access
     routes: Sequence[BaseRoute]
-    """What is served over HTTP."""
+    """The HTTP routes."""
     audit: Audit = field(default_factory=Audit)
-    """Where its denials are told, too."""
+    """Also logs the denials of these routes."""
 
 
 Admit = Callable[[GatewaySettings], AbstractAsyncContextManager[Admission]]
-"""Opens what tells who may come in, for as long as the gateway serves."""
+"""Opens an `Admission` for as long as the gateway serves."""
 
 
 def run(settings: GatewaySettings, admit: Admit) -> None:
-    """Serve until told to leave, then end the process."""
+    """Serve until a signal comes, then end the process."""
     lines = logging.StreamHandler(sys.stderr)
     lines.setFormatter(WholeLines("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[lines])
@@ -71,7 +71,7 @@ def run(settings: GatewaySettings, admit: Admit) -> None:
         run_loop(serve(settings, admit))
     except (SettingsError, CannotListen) as error:
         sys.exit(f"exclave-gateway: {error}")
-    # Interpreter shutdown crashed in native threads on 3.11; there is nothing left to do.
+    # On 3.11, interpreter shutdown crashed in native threads, so skip it.
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -79,13 +79,13 @@ def run(settings: GatewaySettings, admit: Admit) -> None:
 
 
 def run_loop(serving: Coroutine[Any, Any, None]) -> None:
-    """Run on libuv's event loop: of a small call, asyncio's own takes a good part."""
+    """Run on libuv's event loop; asyncio's own takes a good part of a small call's time."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serving)
 
 
-def keep_what_is_there() -> None:
-    """Look for garbage in what comes from now on, and seldom: a call leaves no cycles."""
+def freeze_garbage_collector() -> None:
+    """Collect garbage rarely, and only among new objects, since calls leave no cycles."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_COLLECTED_AFTER)
@@ -96,7 +96,7 @@ async def serve(settings: GatewaySettings, admit: Admit) -> None:
 
     Raises:
         SettingsError: a file that the settings name cannot be used.
-        CannotListen: the address cannot be had.
+        CannotListen: the address cannot be used.
     """
     leaving, hurrying = asyncio.Event(), asyncio.Event()
 
@@ -118,7 +118,7 @@ async def serve(settings: GatewaySettings, admit: Admit) -> None:
             admission.audit,
         )
         await door.open(listener)
-        keep_what_is_there()
+        freeze_garbage_collector()
         announce_ready()
         _log.info("Serving at %s for %s.", settings.listen, ", ".join(settings.orgs))
         await leaving.wait()
@@ -133,6 +133,6 @@ async def serve(settings: GatewaySettings, admit: Admit) -> None:
 
 
 def _raise_file_limit() -> None:
-    """Each worker's connection takes three descriptors, and the usual limit is a thousand."""
+    """Raise the limit of open files: each worker's connection takes three, and 1,000 are usual."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

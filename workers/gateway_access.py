@@ -1,4 +1,4 @@
-"""How a worker reaches its control plane through the gateway: its keys and credential."""
+"""Connects a worker to its control plane, through the gateway or directly, with its credential."""
 
 import asyncio
 import logging
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from artifacts.registry import Registry
 
 IDENTITY_FOLDER = "identity"
-"""In the worker's data folder: its keys, and what it remembers of its enrolment."""
+"""Within the worker's data folder: its keys, and the result of its enrolment."""
 
 
 _log = logging.getLogger(__name__)
 
 LEARN_SECONDS = 30.0
-"""Between two times that a worker asks for keys; a task that lacks one is tried for longer."""
+"""Ask for keys at most this often; a task that lacks a key is retried for longer."""
 
 
 class Throttle:
-    """Lets something happen now and then only."""
+    """Limits how often something may happen."""
 
     def __init__(self, seconds: float) -> None:
-        """At most once in so many seconds."""
+        """Allow it at most once in so many seconds."""
         self._seconds = seconds
         self._next = float("-inf")
 
     def may(self) -> bool:
-        """Whether it may happen now; if so, not again for a while."""
+        """Whether it may happen now; if so, it may not happen again for a while."""
         now = asyncio.get_running_loop().time()
         if now < self._next:
             return False
@@ -52,20 +52,20 @@ class Throttle:
 
 @dataclass(frozen=True)
 class Reach:
-    """Where a worker's control plane is."""
+    """How a worker reaches its control plane."""
 
     temporal: TemporalAddress
     releases: "Callable[[], Registry]"
-    """Opens where releases are pulled from; what that needs, an idle worker has not imported."""
+    """Opens the registry of releases. A function, since an idle worker does not import httpx."""
     credentials: Credentials | None
-    """None where it is reached directly, which is for development."""
+    """None without a gateway, in development."""
     gateway: GatewayAddress | None = None
-    """Behind one, its address."""
+    """The gateway's address, if there is one."""
     _learning: "Throttle" = field(default_factory=lambda: Throttle(LEARN_SECONDS))
     _rings: list[KeyRing] = field(default_factory=list)
 
     def keys(self) -> Keys | None:
-        """What payloads are encrypted with, as the control side handed it over; None for plain."""
+        """The payload keys that the control side gave the worker; None if payloads are plain."""
         handed = self._handed()
         if not handed:
             return None
@@ -74,14 +74,14 @@ class Reach:
         return ring
 
     async def learn_keys(self) -> None:
-        """Have new keys handed over, since one is missing: the control side uses another one now.
+        """Ask for new payload keys, since one is missing: the control side uses another one now.
 
-        Many tasks may find that out at once, and a key may be missing that nobody has.
+        This is throttled: many tasks may need a key at once, or one that does not exist.
         """
         if self.credentials is None or not self._learning.may():
             return
         if await self.credentials.refresh_payload_keys():
-            _log.info("The payload keys are new: the control side uses another one now.")
+            _log.info("New payload keys received: the control side uses another one now.")
             for ring in self._rings:
                 ring.exchange(WorkerKeys.handed(self._handed()))
 
@@ -89,7 +89,7 @@ class Reach:
         return self.credentials.payload_keys() if self.credentials is not None else b""
 
     async def ready(self) -> None:
-        """Wait until there is a credential, if one is needed."""
+        """Wait for a credential, if one is needed."""
         if self.credentials is not None:
             await self.credentials.start()
 
@@ -98,18 +98,18 @@ def reach(enrolment: Enrolment, enrolment_file: Path, data: Path) -> Reach:
     """How the install worker of an enrolment reaches its control plane.
 
     Args:
-        enrolment: Where it is.
-        enrolment_file: Where that stands; the token is beside it.
+        enrolment: The content of the enrolment file.
+        enrolment_file: That file; the token is beside it.
         data: The worker's data folder.
 
     Raises:
-        IdentityUnusable: its keys cannot be used.
-        TrustUnusable: the authority that it shall trust cannot be read.
+        IdentityUnusable: the worker's keys cannot be used.
+        TrustUnusable: the `ca_bundle` cannot be read.
         ProxyUnusable: the machine's proxy cannot be used.
     """
     trust = Trust.read(enrolment.ca_bundle)
     if enrolment.gateway is None:
-        proxy_for(enrolment.releases)  # whatever is wrong with it is said at the start
+        proxy_for(enrolment.releases)  # to report an unusable proxy at the start
         return Reach(
             TemporalAddress(
                 enrolment.temporal,
@@ -128,10 +128,10 @@ def reach_through_gateway(
     """How the worker of an enrolment with a gateway reaches its control plane; raises as `reach`.
 
     Args:
-        enrolment: Where it is.
-        enrolment_file: Where that stands; the token is beside it.
+        enrolment: The content of the enrolment file.
+        enrolment_file: That file; the token is beside it.
         data: The worker's data folder.
-        trust: Whom the worker trusts besides the system's authorities.
+        trust: The authorities that the worker trusts besides the system's.
     """
     enrolling = enrolling_of(enrolment, enrolment_file, data, trust)
     gateway, credentials = enrolling.who.gateway, Credentials(enrolling)
@@ -166,13 +166,13 @@ def _releases_through(gateway: GatewayAddress, credentials: Credentials) -> "Reg
 def enrolling_of(
     enrolment: WorkerEnrolment, enrolment_file: Path, data: Path, trust: Trust
 ) -> Enrolling:
-    """How the worker of an enrolment with a gateway gets enrolled; makes its keys if it has none.
+    """How the worker of an enrolment with a gateway enrols; makes the worker's keys if needed.
 
     Raises:
-        IdentityUnusable: its keys cannot be used.
+        IdentityUnusable: the worker's keys cannot be used.
     """
     if enrolment.gateway is None or enrolment.control_key is None:
-        raise AssertionError("only behind a gateway is there anything to enrol with")
+        raise AssertionError("a worker enrols only at a gateway")
     folder = data / IDENTITY_FOLDER
     who = Enrolee(
         org=enrolment.namespace,

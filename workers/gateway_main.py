@@ -1,11 +1,11 @@
-"""The gateway's process with what tells who may come in: credentials, enrolment, access.
+"""The gateway's main program: the process with credentials, enrolment and access put together.
 
     exclave-gateway gateway.toml
 
-It serves only once it knows who may pass, and goes on by what it knew while Temporal is away.
+It serves only once it knows who may pass. While Temporal is away, it uses what it last read.
 """
 
-# First of all: gRPC reads environment variables as it is imported, which this one sets.
+# First of all, since this module sets environment variables that gRPC reads when it is imported.
 from workers.gateway import Admission, run  # isort: split
 
 import argparse
@@ -34,7 +34,7 @@ from workers.version_flag import add_version_flag
 
 
 def main() -> None:
-    """Serve until told to leave."""
+    """Serve until a signal comes."""
     parser = argparse.ArgumentParser(
         prog="exclave-gateway", description="The only door for workers in customers' accounts."
     )
@@ -49,7 +49,7 @@ def main() -> None:
 
 @asynccontextmanager
 async def admit(settings: GatewaySettings) -> AsyncIterator[Admission]:
-    """What tells who may come in; it serves only once it knows who may.
+    """Open all that decides who may come in; ready once the org's Access was read.
 
     Raises:
         SettingsError: a file that the settings name cannot be used.
@@ -70,7 +70,7 @@ async def admit(settings: GatewaySettings) -> AsyncIterator[Admission]:
         routes: list[BaseRoute] = [*Enrolment(access, credentials).routes()]
         async with AsyncExitStack() as serving:
             if settings.artifacts is not None:
-                # What installs say of their releases is public, and read without a key.
+                # The lists of installs' releases are not encrypted, so no key is needed.
                 asking = {org: await _connected(frontend, org, None) for org in settings.orgs}
                 secrets = settings.read_secrets()
                 pulls = settings.artifacts.serving(credentials, access, audit, asking, secrets)
@@ -94,14 +94,14 @@ class _Fixed:
         self.token = token
 
     def attach(self, client: Client) -> None:
-        """It stays as it is."""
+        """Nothing to do: the credential never changes."""
 
     async def renew(self) -> None:
-        """There is no other."""
+        """Nothing to do: there is no other credential."""
 
 
 def _payload_keys(settings: GatewaySettings) -> dict[str, KeyRing]:
-    """By org, what its Access workflow is read with.
+    """By org, the keys that read its Access workflow.
 
     Raises:
         KeyFileError: a file cannot be used.
@@ -111,8 +111,8 @@ def _payload_keys(settings: GatewaySettings) -> dict[str, KeyRing]:
         keys = WorkerKeys.read(path)
         if keys.subject != ACCESS:
             raise KeyFileError(
-                f"{path} holds the keys of {keys.subject}, which a gateway has no use for; make it "
-                "with: exclave keys gateway"
+                f"{path} contains the keys of {keys.subject}, which a gateway cannot use; make the "
+                "file with: exclave keys gateway"
             )
         found[keys.namespace] = worker_ring(path)
     return found

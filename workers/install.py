@@ -1,11 +1,11 @@
-"""The install worker: one per install, in the customer's account, started with one file alone.
+"""The install worker: one per install, in the customer's account, started with a single file.
 
     exclave-worker enrolment.toml
 
 The command is `workers.exclave_worker`.
 
-It connects outward only: to the gateway, or else to Temporal, for its own queue, and to the
-releases' address.
+It only makes outgoing connections: to the gateway, or, without one, to Temporal for its own queue
+and to the registry of releases.
 """
 
 import argparse
@@ -57,19 +57,19 @@ if TYPE_CHECKING:
     from artifacts.registry import Registry
 
 _SLOTS = 100
-"""Activities at a time; those that wait for a lease or a lock only wait."""
+"""Activities at a time; many of them may only be waiting for a lease or a lock."""
 
 _HEARTBEAT_THROTTLE = timedelta(seconds=5)
-"""By default heartbeats go out at 0.8 of their timeout, which leaves a busy machine no slack."""
+"""By default the SDK sends heartbeats at 0.8 of their timeout, too late for a busy machine."""
 
 _log = logging.getLogger(__name__)
 
 
 def main(engines: tuple[Engine, ...] = ENGINES) -> None:
-    """Run until told to leave.
+    """Run until a signal ends the process.
 
     Args:
-        engines: What it deploys with.
+        engines: The engines that it deploys with.
     """
     parser = argparse.ArgumentParser(
         prog="exclave-worker",
@@ -82,13 +82,12 @@ def main(engines: tuple[Engine, ...] = ENGINES) -> None:
         "--data",
         type=Path,
         default=Path(),
-        help="a folder of its own, on a local disk (default: the current folder)",
+        help="the worker's own folder, on a local disk (default: the current folder)",
     )
     parser.add_argument(
         "--policy",
         type=Path,
-        help="the customer's policy (default: policy.toml beside the enrolment file, if it is "
-        "there)",
+        help="the customer's policy (default: policy.toml beside the enrolment file, if it exists)",
     )
     settings = parser.parse_args()
     try:
@@ -111,9 +110,7 @@ def main(engines: tuple[Engine, ...] = ENGINES) -> None:
     async def ready() -> None:
         within_reach = await asyncio.to_thread(rules.why_not_out_of_reach)
         if within_reach:
-            _log.warning(
-                "The customer's policy does not hold back what a release runs: %s.", within_reach
-            )
+            _log.warning("A release's code could change the customer's policy: %s.", within_reach)
         await asyncio.to_thread(keep_reserve, data)
         await control.ready()
         await usable(workplace.store)
@@ -141,15 +138,15 @@ def open_workplace(
     """The install's store and tools, in the worker's data folder.
 
     Args:
-        enrolment: Whose.
-        data: That folder.
-        releases: Opens where releases are pulled from, when the first one is.
+        enrolment: The worker's enrolment.
+        data: The worker's data folder.
+        releases: Opens the registry of releases; called for the first release.
         rules: What the customer allows.
-        engines: What deploys parts there.
+        engines: The engines that deploy components here.
     """
 
     def open_releases() -> "ReleaseReader":
-        # With the first task of a run, as its engines are (`workers.lazy_activities`).
+        # Imported with the first task of a run, like the engines (`workers.lazy_activities`).
         from activities.releases.reader import ReleaseReader  # noqa: PLC0415
 
         return ReleaseReader(releases(), data / "releases", only_copies(specs(engines)))
@@ -200,7 +197,7 @@ def make(
             ),
         ],
         max_concurrent_activities=_SLOTS,
-        # One poll each: a frontend takes 1,200 of a kind for all workers of a namespace.
+        # One poll, since a frontend allows 1,200 of a kind for all workers of a namespace.
         activity_task_poller_behavior=PollerBehaviorSimpleMaximum(1),
         max_heartbeat_throttle_interval=_HEARTBEAT_THROTTLE,
         graceful_shutdown_timeout=DRAIN_TIMEOUT,

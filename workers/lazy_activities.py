@@ -1,7 +1,7 @@
-"""The activities of runs, as an install worker registers them: their engines are imported late.
+"""Registers the activities of runs on an install worker, without importing them yet.
 
-Most of a fleet stands idle, and engines, templates and all that belongs to them take 3 MB and a
-part of each start. They are imported together, with the first task: a worker has none, or all.
+Most workers of a fleet are idle, and engines, templates and their imports take 3 MB and a part of
+each start. They are all imported together, with the first task.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ def _imported() -> "type[RunActivities]":
 
 
 def activities_of_runs(workplace: Workplace) -> list[AnyActivity]:
-    """The activities of runs, of which nothing is imported yet."""
+    """The activities of runs; their code is imported when the first one is called."""
 
     @cache
     def imported() -> "RunActivities":
@@ -41,11 +41,11 @@ def activities_of_runs(workplace: Workplace) -> list[AnyActivity]:
         declared: Activity[I, O], of: "Callable[[RunActivities], Callable[[I], Awaitable[O]]]"
     ) -> AnyActivity:
         async def begun(input: I) -> O:
-            # In a thread: other tasks go on meanwhile.
+            # In a thread, so that other tasks go on meanwhile.
             await asyncio.to_thread(_imported)
             return await of(imported())(input)
 
-        # The SDK reads from these what it decodes a task's input as.
+        # The SDK reads the type of a task's input from these.
         begun.__annotations__ = {"input": declared.input, "return": declared.result}
         return activity.defn(name=declared.name)(begun)
 

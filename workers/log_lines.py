@@ -1,8 +1,8 @@
-"""Log lines of a worker: an exception is told by its type and its stack, never by its words; and
-nothing that others chose, an id or an error, can look like a line of the worker's own.
+"""Formats a worker's log lines without the messages of exceptions, and without forged lines.
 
-The SDK logs every error of an activity or a workflow as it is, and its words may hold what payloads
-are encrypted for. The words reach those who may read them in Temporal.
+The SDK logs every error of an activity or a workflow, and its message may contain the very secrets
+for which payloads are encrypted. So only type and stack are logged; the message is in Temporal, for
+those who may read it. And no text that others chose, such as an id, can look like a log line.
 """
 
 import logging
@@ -12,33 +12,33 @@ from activities.customer.audit_chain import TELLS_HEAD, without_heads
 from apps.display_text import shown_lines
 
 GUARD = "activities.customer.guard"
-"""Whose lines tell heads of the worker's journal; those of any other hold what others chose."""
+"""The only logger that may write heads of the audit log; others log text that others chose."""
 
 
 class WholeLines(logging.Formatter):
-    """Formats messages so that what others chose of them begins no line."""
+    """Formats messages so that text in them that others chose cannot begin a line."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - of logging
-        """The line, shown as what it is (`apps.display_text`); its further lines are set in."""
+        """The message, made harmless by `apps.display_text`; its further lines are indented."""
         record.message = shown_lines(record.message).replace("\n", "\n    ")
         return super().formatMessage(record)
 
 
 class WordlessExceptions(WholeLines):
-    """Formats exceptions without their words."""
+    """Formats exceptions without their messages."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One record; what another formatter made of its exception is not taken over."""
+        """Format one record, ignoring the cached exception text of other formatters."""
         made, record.exc_text = record.exc_text, None
         try:
             line = super().format(record)
-            tells_head = record.msg is TELLS_HEAD and record.name == GUARD
-            return line if tells_head else without_heads(line)
+            is_head = record.msg is TELLS_HEAD and record.name == GUARD
+            return line if is_head else without_heads(line)
         finally:
             record.exc_text = made
 
     def formatException(self, ei: object) -> str:  # noqa: N802 - the name is logging's
-        """The stacks of an exception and of what caused it, each with its type."""
+        """The stacks and types of an exception and of its causes."""
         error = ei[1] if isinstance(ei, tuple) else None
         parts: list[str] = []
         seen: set[int] = set()
@@ -50,7 +50,7 @@ class WordlessExceptions(WholeLines):
 
 
 def _type_of(error: BaseException) -> str:
-    """The type; of a typed error, the one that Temporal shows."""
-    told = getattr(error, "type", None)
+    """The type's name and, for a typed error, the type that Temporal shows."""
+    shown = getattr(error, "type", None)
     name = type(error).__name__
-    return f"{name} ({told})" if isinstance(told, str) and told != name else name
+    return f"{name} ({shown})" if isinstance(shown, str) and shown != name else name

@@ -1,9 +1,9 @@
-"""The life of a worker process: connect, work, drain on the first signal, leave.
+"""The life of a worker process: connect, work, drain on the first signal, exit.
 
-The first SIGTERM, SIGINT or SIGQUIT drains: no new work is taken, and what runs may end, however
-long its tool needs. The second one interrupts the tools and waits for them. A pause drains, too,
-and then waits for its end. Where the SDK gives up asking for work, what runs may end, and the same
-process asks again, with a new credential.
+The first SIGTERM, SIGINT or SIGQUIT drains: the worker takes no new work, and lets running work
+end, however long its tool needs. The second one interrupts the tools and waits for them. A pause
+also drains, and then waits until it ends. If the SDK stops polling, the worker lets running work
+end, and the same process polls again, with a new credential.
 """
 
 import asyncio
@@ -29,17 +29,17 @@ from workers.readiness import announce_ready
 _log = logging.getLogger(__name__)
 
 DRAIN_TIMEOUT = timedelta(days=1)
-"""A tool that applies is never stopped by a drain; its own timeout bounds it."""
+"""A drain never stops a tool that is applying; the tool's own timeout limits it."""
 
 _LAST_RESULTS_SECONDS = 30.0
-"""For which a worker that was told to leave twice goes on sending what its control plane has not
-taken."""
+"""After the second signal: how long to go on sending results that the control plane has not
+accepted yet."""
 
 _WORKED_SECONDS = 60.0
-"""A worker that was at work for so long has found its control plane in order."""
+"""After working for so long, the delays between attempts to poll start from the first again."""
 
-_LOOK_AGAIN_SECONDS = 2.0
-"""At what may pause the worker: a file, which tells nobody when it comes."""
+_PAUSE_CHECK_SECONDS = 2.0
+"""How often to check for a pause, which is a file and announces nothing."""
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
@@ -56,27 +56,27 @@ class Settings:
     """What differs between workers."""
 
     before: Callable[[], Awaitable[None]] = nothing
-    """Waits for what the worker needs besides the control plane."""
+    """Waits for everything that the worker needs besides the control plane."""
     keys: Callable[[], Keys | None] = lambda: None
-    """What payloads are encrypted with, once `before` has ended; without them they are plain."""
+    """The payload keys, called after `before`; without keys, payloads are plain."""
     interrupt: Callable[[], Awaitable[None]] | None = None
-    """Interrupts the tools of this process and waits for them: the second signal."""
+    """Interrupts the tools of this process and waits for them; called at the second signal."""
     connected: Callable[[Client], Awaitable[None]] | None = None
-    """Once, beside the work: what the process has to tell the control plane."""
+    """Called once when connected, runs beside the work: sends something to the control plane."""
     after: Callable[[], Awaitable[None]] = nothing
-    """Once no work is left, before the process ends."""
+    """Called when no work is left, before the process ends."""
     leaves_within_seconds: float | None = None
-    """How long the drain of a worker without tools may take; then it leaves all the same, and what
-    it had goes on elsewhere. None waits for as long as tools need."""
+    """How long the drain of a worker without tools may take. Then the worker exits anyway, and its
+    work goes on elsewhere. None waits for as long as tools need."""
     paused: Callable[[], bool] = lambda: False
-    """Looked at again and again: whether it shall take no work for now."""
+    """Whether the worker should take no work for now; called regularly."""
 
 
 def run(where: TemporalAddress, make: Make, settings: Settings) -> None:
-    """Run a worker until it is told to leave; never returns.
+    """Run a worker until a signal ends it; never returns.
 
     Args:
-        where: The control plane; waited for if it is not there.
+        where: The control plane; waited for if it does not answer.
         make: Builds the worker on a connected client.
         settings: What differs between workers.
     """
@@ -85,36 +85,35 @@ def run(where: TemporalAddress, make: Make, settings: Settings) -> None:
         WordlessExceptions(f"%(asctime)s %(levelname)s {where.namespace} %(name)s: %(message)s")
     )
     logging.basicConfig(level=logging.INFO, handlers=[lines])
-    # They tell of each request, and of a day's wait that a drain allows for; we say it ourselves.
+    # They log each request, and that a drain may take a day; this module logs what matters itself.
     for chatty in ("httpx", "temporalio.worker._worker"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    _tell_of_the_sdk_as_of_ourselves()
+    _forward_native_logs()
     status = asyncio.run(_Life(where, make, settings).live())
     _leave(status)
 
 
 def _leave(status: int) -> NoReturn:
-    # Interpreter shutdown crashed in the SDK's native threads on 3.11; there is nothing left to do.
+    # On 3.11, interpreter shutdown crashed in the SDK's native threads, so skip it.
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
 
 
-def _tell_of_the_sdk_as_of_ourselves() -> None:
-    """What the SDK's native part tells holds ids that others chose: it is a line like any other."""
+def _forward_native_logs() -> None:
+    """Format the log of the SDK's native part like ours, since it has ids that others chose."""
     forwarding = LogForwardingConfig(logging.getLogger("temporalio.core"))
-    default = LoggingConfig.default
-    told = LoggingConfig(filter=default.filter, forwarding=forwarding)
-    Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=told)))
+    forwarded = LoggingConfig(filter=LoggingConfig.default.filter, forwarding=forwarding)
+    Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=forwarded)))
 
 
 class _NoWork(Exception):
-    """The SDK has given up asking for work; the message has the control plane's reason."""
+    """The SDK has stopped polling; the message is the control plane's reason."""
 
 
 def _is_refusal(error: RuntimeError) -> bool:
-    """Whether it is one of the control plane's, and no fault of this process."""
+    """Whether the control plane refused, so that this process is not at fault."""
     words = _innermost(error)
     return words.startswith(("Poll failure", "Worker validation failed"))
 
@@ -133,19 +132,19 @@ class _Life:
         self._paused = settings.paused
         self._leave = asyncio.Event()
         self._in_vain = asyncio.Event()
-        self._telling: asyncio.Future[None] | None = None
+        self._on_connect: asyncio.Future[None] | None = None
         self._delays: Iterator[float] = delays()
         self._interrupting: asyncio.Task[None] | None = None
         self._left_work = False
 
     async def live(self) -> int:
-        """Live, and give the status to exit with."""
+        """Run to the end, and return the exit status."""
         try:
             status = await self._live()
         finally:
             await self._settings.after()
         if self._left_work:
-            # The end of the event loop would wait for it.
+            # Otherwise the end of the event loop would wait for that work.
             _leave(status)
         return status
 
@@ -165,15 +164,15 @@ class _Life:
                 await self._unless_leaving(self._until(False))
             if self._leave.is_set():
                 return 0
-            # One that ended on a refusal may never let go of its clients.
+            # A worker that ended by a refusal may never release its clients.
             clients = clients or await self._unless_leaving(self._connected(keys))
             if clients is None:
                 return 0
             client, patient = clients
-            if self._settings.connected is not None and self._telling is None:
-                self._telling = asyncio.ensure_future(self._settings.connected(patient))
+            if self._settings.connected is not None and self._on_connect is None:
+                self._on_connect = asyncio.ensure_future(self._settings.connected(patient))
             worker = self._make(client)
-            # Building a worker resets its client to retry for 10 s; a result must survive longer.
+            # Building a worker limits its client to 10 s of retries; results need longer ones.
             worker.client = patient
             began = loop.time()
             try:
@@ -190,17 +189,17 @@ class _Life:
                 return 0
 
     async def _connected(self, keys: Keys | None) -> tuple[Client, Client]:
-        """A client to build a worker on, and the one that it works with."""
+        """The client to build a worker on, and the one that it then works with."""
         return (
             await connect(self._where, keys),
             await connect(self._where, keys, patient=True),
         )
 
     async def _before_asking_again(self, error: "_NoWork") -> None:
-        """Wait until it may be of use: whoever ended on a refusal would only be refused again."""
+        """Wait before polling again, since the worker would only be refused again at once."""
         delay = next(self._delays)
         _log.warning(
-            "%s no longer answers this worker, which begins anew in %.0f s: %s",
+            "%s no longer answers this worker, which starts polling again in %.0f s: %s",
             self._where.address,
             delay,
             error,
@@ -210,15 +209,15 @@ class _Life:
             await self._where.credential.renew()
 
     async def _until(self, paused: bool) -> None:
-        """Wait until it is paused, or no more."""
-        while self._paused() is not paused:  # noqa: ASYNC110 - a file tells nobody
-            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+        """Wait until the worker is paused, or until it is not."""
+        while self._paused() is not paused:  # noqa: ASYNC110 - a file announces nothing
+            await asyncio.sleep(_PAUSE_CHECK_SECONDS)
 
     async def _work(self, worker: Worker) -> None:
-        """Work until it shall end.
+        """Work until a signal or a pause comes.
 
         Raises:
-            _NoWork: the control plane refuses to give any.
+            _NoWork: the control plane refuses to give out work.
         """
         working = asyncio.create_task(worker.run())
         stopping: list[asyncio.Task[object]] = [
@@ -229,7 +228,7 @@ class _Life:
         _log.info("Working on the queue %s at %s.", worker.task_queue, self._where.address)
         await asyncio.wait({working, *stopping}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
-            _log.info("Draining: what runs may end; no new work is taken.")
+            _log.info("Draining: running work may end; no new work is taken.")
             stopping += [
                 asyncio.create_task(worker.shutdown()),
                 asyncio.create_task(self._in_vain.wait()),
@@ -242,13 +241,13 @@ class _Life:
         for task in stopping:
             task.cancel()
         if not working.done() and not self._in_vain.is_set():
-            # Such as a run whose workflow tasks fail without end.
-            _log.warning("Leaving with work that does not end; it goes on elsewhere, or later.")
+            # For example a run whose workflow tasks keep failing.
+            _log.warning("Leaving with unfinished work; it goes on elsewhere, or later.")
             self._left_work = True
             return
         if not working.done():
             _log.warning(
-                "Leaving, though %s has not taken every result: what an operation came to is in "
+                "Leaving, though %s has not accepted every result: each operation's outcome is in "
                 "its journal, where the next attempt finds it.",
                 self._where.address,
             )
@@ -262,7 +261,7 @@ class _Life:
         _log.info("Done; nothing is left running.")
 
     async def _unless_leaving(self, waiting: Awaitable[T]) -> T | None:
-        """Wait, unless a signal tells to leave first."""
+        """Wait, unless a signal ends the wait."""
         task = asyncio.ensure_future(waiting)
         leaving = asyncio.create_task(self._leave.wait())
         await asyncio.wait({task, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -286,7 +285,7 @@ class _Life:
             _log.info("%s: already leaving.", name)
 
     async def _hurry(self) -> None:
-        """End the tools; their results are waited for a little, since nobody may be there."""
+        """Interrupt the tools, and wait a little for their results to be accepted."""
         if self._settings.interrupt is not None:
             await self._settings.interrupt()
         await asyncio.sleep(_LAST_RESULTS_SECONDS)

@@ -1,6 +1,6 @@
-"""How a process tells whoever started it that it serves: one line on an inherited pipe.
+"""Announces that a process is ready to whoever started it: by one line on an inherited pipe.
 
-`exclave dev` (or any other supervisor) hands the process the write end of a pipe and puts its
+`exclave dev` (or any other supervisor) gives the process the write end of a pipe and puts its
 number into `EXCLAVE_READY_FD`. Nobody has to poll, and a process that dies first closes the pipe.
 """
 
@@ -11,10 +11,10 @@ READY_LINE = b"ready\n"
 
 
 def announce_ready() -> None:
-    """Say once that this process serves.
+    """Announce once that this process is ready.
 
-    Does nothing where `EXCLAVE_READY_FD` is unset or blank. The variable is taken out of the
-    environment, so that processes started from here do not answer in this one's place.
+    Does nothing if `EXCLAVE_READY_FD` is unset or blank. The variable is removed from the
+    environment, so that processes started from here do not announce in this one's place.
 
     Raises:
         ValueError: the variable names no open file descriptor.
@@ -33,7 +33,7 @@ def announce_ready() -> None:
     try:
         os.write(descriptor, READY_LINE)
     except BrokenPipeError:
-        # Whoever asked has gone; that is no reason for a worker to stop working.
+        # The supervisor is gone; that is no reason for a worker to stop working.
         return
     finally:
         os.close(descriptor)

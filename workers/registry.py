@@ -1,7 +1,7 @@
 """The registry process of the development control plane: one layout, two addresses.
 
-Whatever comes to the push address may write; the pull address, which install workers know, refuses
-every write. Neither asks who calls, so both should be loopback addresses.
+The push address accepts writes; the pull address, which install workers use, refuses every write.
+Neither authenticates callers, so both should be loopback addresses.
 """
 
 import argparse
@@ -23,14 +23,14 @@ from workers.readiness import announce_ready
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _GRACE_SECONDS = 10
-"""How long requests that are under way may go on once the process is told to end."""
+"""How long requests in progress may go on after a signal to end."""
 
 
 async def serve(layout: Path, push: socket.socket, pull: socket.socket) -> None:
     """Serve `layout` on both sockets until SIGINT or SIGTERM.
 
     Args:
-        layout: The folder of the repositories; made if it is not there.
+        layout: The folder of the repositories; created if it does not exist.
         push: A bound socket whose callers may write.
         pull: A bound socket whose callers may only read.
     """

@@ -1,6 +1,6 @@
-"""The activities of runs; `workers.lazy_activities` imports them with their first task."""
+"""The activities of runs; `workers.lazy_activities` imports this module with the first task."""
 
-import activities.releases.reader  # noqa: F401 - the workplace opens it when it is asked
+import activities.releases.reader  # noqa: F401 - imported here for the workplace, which needs it later
 from activities.action.activities import ActionActivities
 from activities.deploy.activities import DeployActivities
 from activities.deploy.deprovision import DeprovisionActivities
@@ -12,7 +12,7 @@ from activities.workplace import Workplace
 
 
 class RunActivities:
-    """All of them, on one workplace."""
+    """All activities of runs, on one workplace."""
 
     def __init__(self, workplace: Workplace) -> None:
         self.logs = LogActivities(workplace)

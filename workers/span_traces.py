@@ -1,7 +1,7 @@
-"""Spans by OpenTelemetry's SDK; `workers.tracing` imports it with the first activity.
+"""Spans by OpenTelemetry's SDK; `workers.tracing` imports this module with the first activity.
 
-A workflow's run is a trace, whose ids follow from the run's own: nothing has to travel along, and
-whoever knows the run knows its trace (`trace_of`).
+A workflow's run is a trace, and its ids follow from the run's id (`trace_of`). So no context has to
+be passed along, and whoever knows the run knows its trace.
 """
 
 import hashlib
@@ -31,13 +31,13 @@ from workers.span_exporter import PATIENCE, GatewayExporter
 from workers.trace_intake import TraceIntake
 
 QUEUE_SPANS = 1024
-"""What waits in memory, about 2 MB; while it is full, the oldest is dropped for each new one."""
+"""Spans that wait in memory, about 2 MB; while the queue is full, each new one drops the oldest."""
 _BATCH_SPANS = 256
 _EVERY_SECONDS = 5.0
 
 
 def trace_of(run_id: str) -> SpanContext:
-    """The trace of a workflow's run, as the span of the run itself, which nobody sends."""
+    """The trace of a workflow's run, as the context of the run's own span, which is never sent."""
     digest = hashlib.sha256(run_id.encode()).digest()
     return SpanContext(
         trace_id=int.from_bytes(digest[:16]),
@@ -48,7 +48,7 @@ def trace_of(run_id: str) -> SpanContext:
 
 
 class Traces:
-    """The spans of one worker process, sent in batches by a thread of their own."""
+    """The spans of one worker process, sent in batches by a separate thread."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Traces:
         every_seconds: float = _EVERY_SECONDS,
         patience: Patience = PATIENCE,
     ) -> None:
-        """Send nothing yet; arguments as of `workers.tracing.Tracing`."""
+        """Nothing is sent yet; the arguments are those of `workers.tracing.Tracing`."""
         self._exporter = GatewayExporter(
             intake.url, Bearer(intake.credentials), intake.trust, allowed, patience
         )
@@ -71,14 +71,14 @@ class Traces:
         return _Span.begun(self._tracer, NonRecordingSpan(trace_of(run_id)), name, attributes)
 
     def leave(self, seconds: float) -> None:
-        """Send what is left, within about so many seconds, and take no more; blocks."""
+        """Send the remaining spans within about so many seconds, and accept no more; blocks."""
         self._exporter.leave(seconds)
         self._provider.shutdown()
 
 
 def _provider(service: str, exporter: SpanExporter, every_seconds: float) -> TracerProvider:
-    # Everything is said here, or the SDK would take it from the machine's OTEL_ variables: what
-    # stands in those is not ours to send.
+    # Every setting is given, or the SDK would read it from the machine's OTEL_ variables, whose
+    # content must not be sent.
     provider = TracerProvider(
         sampler=ALWAYS_ON,
         resource=Resource({"service.name": service, "service.version": version("exclave")}),
@@ -107,7 +107,7 @@ class _Span:
     def begun(
         cls, tracer: Tracer, parent: SdkSpan, name: str, attributes: Mapping[str, Value]
     ) -> "_Span":
-        """Of a parent; the context of the process has no say."""
+        """A span below this parent, whatever the process's current context is."""
         context = set_span_in_context(parent, Context())
         return cls(tracer, tracer.start_span(name, context, attributes=attributes))
 
@@ -119,7 +119,7 @@ class _Span:
         """As `activities.spans.Span` says."""
         self._span.set_attributes({"exclave.outcome": outcome, **attributes})
         if failed:
-            # Neither a description nor a recorded exception: those would be an error's words.
+            # Neither description nor recorded exception: they would contain the error's message.
             self._span.set_attribute("error.type", outcome)
             self._span.set_status(StatusCode.ERROR)
         self._span.end()

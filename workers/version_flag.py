@@ -1,9 +1,9 @@
-"""The flag `--version` of every program of ours."""
+"""The flag `--version`, shared by all programs."""
 
 import argparse
 from importlib.metadata import version
 
 
 def add_version_flag(parser: argparse.ArgumentParser) -> None:
-    """Print the version of the installed distribution, and leave."""
+    """Add a flag that prints the version of the installed distribution and exits."""
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('exclave')}")

@@ -229,7 +229,7 @@ def test_no_canary_is_where_it_may_not_be(guarded: Plane, tmp_path: Path) -> Non
     secret = canary.needles(but=OPEN | TYPED)
     assert search(everywhere, secret) == {}, snippets(everywhere, secret)
     assert sampled.outside == set()
-    assert "The payload keys are new" in worker.log.read_text()
+    assert "New payload keys received" in worker.log.read_text()
     # What people type is encrypted in Temporal, though its reader reads it.
     typed = {name: forms for name, forms in canary.needles().items() if name in TYPED}
     assert search(files(guarded.folder), typed) == {}

@@ -6,7 +6,7 @@ It prints its port when it is up. `acme` and `other` are credentials, over gRPC 
 """
 
 # Imported first: it sets environment variables that gRPC reads when it is imported.
-from workers.gateway import keep_what_is_there, run_loop  # isort: split
+from workers.gateway import freeze_garbage_collector, run_loop  # isort: split
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ async def main(temporal: str, folder: str) -> None:
 
     site.routes = (Route("/v1/whoami", whoami, methods=["GET", "POST"]),)
     async with site.gateway() as gateway:
-        keep_what_is_there()
+        freeze_garbage_collector()
         print(gateway.port, flush=True)
         await asyncio.get_running_loop().create_future()
 

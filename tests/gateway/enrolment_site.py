@@ -43,7 +43,7 @@ from wire.enrolment.sealing import decoded, encoded, seal
 from wire.enrolment.token import EnrolmentToken, TokenId, answer_bytes, sealed_about
 from wire.enrolment.worker_identity import WorkerIdentity
 from wire.network.gateway_address import GatewayAddress
-from workers.control import SANDBOX, WORKFLOWS, tell_token_keys
+from workers.control import SANDBOX, WORKFLOWS, publish_token_keys
 
 T = TypeVar("T")
 
@@ -140,7 +140,7 @@ class Org:
 
     async def begin(self) -> None:
         if self.name == self.client.namespace:
-            await tell_token_keys(self.client, self.authority)
+            await publish_token_keys(self.client, self.authority)
             return
         # With an id of its own, since a test may have several on one server.
         await self.client.start_workflow(

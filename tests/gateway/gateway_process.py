@@ -7,7 +7,7 @@ prints its port when it is up.
 """
 
 # Imported first: it sets environment variables that gRPC reads when it is imported.
-from workers.gateway import keep_what_is_there, run_loop  # isort: split
+from workers.gateway import freeze_garbage_collector, run_loop  # isort: split
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ async def main(temporal: str, port: str, folder: str, *names: str) -> None:
     leaving = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, leaving.set)
     async with site.gateway(int(port)) as gateway:
-        keep_what_is_there()
+        freeze_garbage_collector()
         print(gateway.port, flush=True)
         await leaving.wait()
 

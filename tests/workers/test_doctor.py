@@ -259,10 +259,10 @@ async def test_a_pod_that_cannot_reach_sts(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("token", "words"),
     [
-        (None, "is not there"),
+        (None, "does not exist"),
         ("rubbish", "no enrolment token"),
         ("foreign", "the token is for install/other of dev"),
-        ("old", "the token's day is over"),
+        ("old", "the token has expired"),
     ],
 )
 async def test_a_worker_that_cannot_enrol(tmp_path: Path, token: str | None, words: str) -> None:
@@ -304,4 +304,4 @@ async def test_a_full_disk_is_told(tmp_path: Path) -> None:
         after = {one.check: one for one in await machine.examined()}
     assert not after["disk"].ok
     assert "0 bytes of 16.0 MiB free: it is full" in after["disk"].said
-    assert "Free space there" in after["disk"].what_to_do
+    assert "Free some space there" in after["disk"].what_to_do

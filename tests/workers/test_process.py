@@ -165,7 +165,7 @@ async def test_the_second_signal_does_not_wait_for_a_control_plane_that_is_away(
         assert not task.done(), "the result is still sent"
         os.kill(os.getpid(), signal.SIGTERM)
         assert await soon(task) == 0
-    assert "has not taken every result" in caplog.text
+    assert "has not accepted every result" in caplog.text
 
 
 async def told(caplog: pytest.LogCaptureFixture, words: str) -> None:

@@ -105,7 +105,7 @@ async def test_what_is_refused_is_tried_again_with_the_newest_credential(
         f"Bearer {n}" for n in range(1, 5)
     ]
     assert "answers 429" in caplog.text
-    assert "takes traces again" in caplog.text
+    assert "accepts traces again" in caplog.text
 
 
 async def test_whoever_leaves_does_not_wait_as_long_as_the_gateway_wants() -> None:

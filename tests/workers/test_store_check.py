@@ -125,4 +125,4 @@ async def test_a_full_disk_is_no_reason_to_take_no_work(
         fill(disk)
         async with asyncio.timeout(30):
             await usable(store)
-    assert "Work that needs room waits" in caplog.text
+    assert "Work that needs space waits" in caplog.text

@@ -54,7 +54,7 @@ async def test_it_enrols_and_works(
                 checked = await checked_up(file, tmp_path / "data")
             assert set(proxy.asked) == {f"{NAME}:443 200"}
     assert all(one["ok"] for one in checked), checked
-    assert "enrolled; it gets credentials, good for 15 min" in str(checked)
+    assert "enrolled; it gets credentials, valid for 15 min" in str(checked)
     assert "pass-word" not in str(checked)
     assert "pass-word" not in (tmp_path / "worker.log").read_text()
     bundle = tmp_path / "data" / "trust" / "ca-bundle.pem"

@@ -1,1 +1,1 @@
-"""`exclave worker doctor`: whether a worker's machine can reach what it needs."""
+"""`exclave worker doctor`: checks whether a worker's machine can reach what the worker needs."""

@@ -1,4 +1,4 @@
-"""Whether the customer's store can be used, and whether their cloud vouches for the machine."""
+"""Checks the customer's store, and the machine's cloud identity."""
 
 import os
 from functools import partial
@@ -21,19 +21,19 @@ from workers.doctor.way import check_way, host_of
 
 
 async def examine_store(enrolment: Enrolment, data: Path, trust: Trust) -> list[Finding]:
-    """Whether the store can be reached, written, read and listed."""
+    """Check whether the store can be reached, written, read and listed."""
     found = Findings(f"store {enrolment.store or data / 'store'}")
 
     def use() -> str:
         if enrolment.store is None and not (data / "store").exists():
             if not os.access(data, os.W_OK):
                 raise Fails(f"{data} cannot be written by this user", WORKERS_USER)
-            return "the worker makes it when it starts"
+            return "the worker creates it when it starts"
         try:
             check_store(open_store(enrolment.store_description(data)))
         except (StoreError, OSError) as error:
             raise Fails(str(error), WORKERS_USER if enrolment.store is None else "") from None
-        return "it is written, read and listed, and keeps conditions"
+        return "writing, reading, listing and conditional writes work"
 
     if enrolment.store is not None:
         described = S3Place.parse(
@@ -55,7 +55,7 @@ async def examine_store(enrolment: Enrolment, data: Path, trust: Trust) -> list[
 
 
 def _s3_url(place: S3Place) -> str:
-    """Where requests to a bucket go."""
+    """The address to which requests for a bucket are sent."""
     if place.endpoint:
         return place.endpoint
     url = httpx.URL(_aws_url("s3", place.region))
@@ -63,7 +63,7 @@ def _s3_url(place: S3Place) -> str:
 
 
 def _aws_url(service: Literal["s3", "sts"], region: str = "") -> str:
-    import boto3  # noqa: PLC0415 - it takes half a second, of those alone who need it
+    import boto3  # noqa: PLC0415 - takes half a second, so only for those who need it
 
     session = boto3.Session(region_name=region or None)
     client = session.client(service, region_name=session.region_name or "us-east-1")
@@ -72,12 +72,12 @@ def _aws_url(service: Literal["s3", "sts"], region: str = "") -> str:
 
 
 async def examine_cloud(enrolment: Enrolment, trust: Trust) -> list[Finding]:
-    """Whether the cloud vouches for this machine; nothing where none is asked."""
+    """Check whether the cloud confirms this machine's identity, if the worker enrols by it."""
     if enrolment.cloud is None:
         return []
     cloud, found = enrolment.cloud, Findings(f"cloud {enrolment.cloud}")
     if cloud == "aws" and os.environ.get("AWS_WEB_IDENTITY_TOKEN_FILE"):
-        # A pod's identity is exchanged for credentials at STS; a machine's comes from its metadata.
+        # A pod gets credentials from STS; a machine gets them from its metadata service.
         sts = host_of(await bounded(partial(_aws_url, "sts")), trust)
         if not await check_way(found, sts):
             return found.all
@@ -90,7 +90,7 @@ async def examine_cloud(enrolment: Enrolment, trust: Trust) -> list[Finding]:
                 str(error),
                 "Does this machine have an identity, and may this user reach the metadata service?",
             ) from None
-        return "it vouches for this machine"
+        return "it confirms this machine's identity"
 
     await found.check("identity", bounded(ask))
     return found.all

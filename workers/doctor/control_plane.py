@@ -1,4 +1,4 @@
-"""Whether the control plane can be reached, and whether the worker is enrolled with it."""
+"""Checks whether the control plane can be reached, and whether the worker is enrolled with it."""
 
 import time
 from collections.abc import Awaitable
@@ -24,13 +24,13 @@ from workers.doctor.findings import HELD_BACK, Finding, Findings
 from workers.doctor.way import check_way, host_of
 
 _ANSWERS: Final = ("unauthenticated", "permission", "credential")
-"""In what a gateway says to a call without a credential: gRPC itself came through."""
+"""Words in a gateway's refusal of a call without credential; they prove that gRPC gets through."""
 
 
 def examine_control_plane(
     enrolment: Enrolment, enrolment_file: Path, data: Path, trust: Trust
 ) -> list[Awaitable[list[Finding]]]:
-    """The checks of the gateway, or of a Temporal server and the releases without one."""
+    """The checks of the gateway, or, without one, of the Temporal server and the registry."""
     if enrolment.gateway is None:
         return [_temporal(enrolment), _releases(enrolment, trust)]
     gateway = GatewayAddress.parse(enrolment.gateway, trust.authorities(enrolment.gateway_ca))
@@ -71,14 +71,14 @@ async def _answer(client: httpx.AsyncClient, path: str) -> httpx.Response:
 async def _healthy(client: httpx.AsyncClient) -> str:
     answer = await _answer(client, "/healthz")
     if answer.status_code == 200 and answer.text == "ok\n":
-        return "it answers, and is well"
+        return "it answers, and is healthy"
     if answer.status_code == 503:
         raise Fails(
-            f"it answers that it is not well: {answer.text[:200].strip()}",
-            "Tell the vendor; the worker goes on when it is well again.",
+            f"it answers that it is not healthy: {answer.text[:200].strip()}",
+            "Tell the vendor; the worker goes on once the gateway is healthy again.",
         )
     raise Fails(
-        f"what answers is no gateway: GET /healthz gives {answer.status_code}",
+        f"something answers that is no gateway: GET /healthz gives {answer.status_code}",
         "Is the address right? Does a proxy answer in its place?",
     )
 
@@ -90,18 +90,18 @@ async def _clock(client: httpx.AsyncClient) -> str:
     try:
         skew = here - TimeAnswer.model_validate_json(answer.content).time
     except ValidationError:
-        raise Fails("it does not tell the time", "Tell the vendor.") from None
+        raise Fails("it does not answer with its time", "Tell the vendor.") from None
     if abs(skew) > SKEW_SECONDS:
         raise Fails(
             skew_in_words(skew),
-            "Set it (timedatectl set-ntp true): certificates and clouds are judged by it.",
+            "Set it (timedatectl set-ntp true): checks of certificates and clouds depend on it.",
         )
     return f"within {SKEW_SECONDS / 60:.0f} min of the gateway's ({skew:+.1f} s)"
 
 
 @cache
 def _silent() -> Runtime:
-    """The SDK's own prints warnings about refused calls on standard output."""
+    """A runtime without logging; the SDK's default one prints refused calls on standard output."""
     return Runtime(telemetry=TelemetryConfig(logging=None))
 
 
@@ -112,9 +112,9 @@ async def _grpc(where: TemporalAddress) -> str:
         if not any(one in str(error).lower() for one in _ANSWERS):
             raise Fails(
                 f"gRPC has no answer: {reason(error)}",
-                "Something on the way may not pass HTTP/2; have it pass this host's TLS as it is.",
+                "Something on the way may block HTTP/2; exempt this host from TLS inspection.",
             ) from None
-    return "HTTP/2 passes"
+    return "HTTP/2 gets through"
 
 
 async def _temporal(enrolment: Enrolment) -> list[Finding]:

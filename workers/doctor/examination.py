@@ -1,7 +1,7 @@
-"""Whether a worker's machine can reach what it needs, and what is in the way.
+"""Runs all checks of a worker's machine.
 
-Each check goes the way that the worker itself goes, with the same proxy and the same trust. Nothing
-is changed: no keys are made, and a token is not used up.
+Each check connects in the same way as the worker, with the same proxy and the same trusted
+authorities. Nothing is changed: no keys are created, and no token is used up.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from workers.engines import ENGINES
 async def examine(
     enrolment: Enrolment, enrolment_file: Path, data: Path, scratch: Path
 ) -> list[Finding]:
-    """Check everything at once; each step is bounded.
+    """Run all checks concurrently; each step has a time limit.
 
     Args:
-        enrolment: The worker's.
-        enrolment_file: Where it stands; the token is beside it.
+        enrolment: The content of the enrolment file.
+        enrolment_file: That file; the token is beside it.
         data: The worker's data folder.
-        scratch: A folder for what is needed meanwhile.
+        scratch: A folder for temporary files.
     """
     try:
         except_this_machine()

@@ -1,4 +1,4 @@
-"""What the checks of one place find, in order."""
+"""The results of the checks, in order."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -8,16 +8,16 @@ from typing import Final
 from wire.network.probing import SECONDS, Fails
 
 HELD_BACK: Final = (
-    "A firewall or proxy on the way may hold it back; have it pass this host's TLS as it is."
+    "A firewall or proxy on the way may block it; exempt this host from TLS inspection."
 )
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of one check."""
+    """The result of one check."""
 
     place: str
-    """What it is about, for example `gateway gw.example.com:443`."""
+    """What was checked, for example `gateway gw.example.com:443`."""
     check: str
     ok: bool
     said: str
@@ -25,14 +25,14 @@ class Finding:
 
 
 class Findings:
-    """Of one place, in the order of its checks."""
+    """The results for one place, in the order of its checks."""
 
     def __init__(self, place: str) -> None:
         self.place = place
         self.all: list[Finding] = []
 
     async def check(self, name: str, step: Awaitable[str]) -> bool:
-        """Note what a step says, or why it fails; whether it went well."""
+        """Run a step, and record what it reports or why it fails; returns whether it succeeded."""
         try:
             said = await asyncio.wait_for(step, SECONDS + 1)
         except Fails as error:
@@ -43,7 +43,7 @@ class Findings:
             self.all.append(Finding(self.place, name, False, words, HELD_BACK))
             return False
         except Exception as error:
-            # One check that cannot be made must not hide the others; its words may hold anything.
+            # One broken check must not hide the others; its message may contain anything.
             words = f"the check itself failed ({type(error).__name__})"
             self.all.append(Finding(self.place, name, False, words, "Please report this."))
             return False

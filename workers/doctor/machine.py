@@ -1,4 +1,4 @@
-"""What the machine itself has: room on its disk, and tools."""
+"""Checks the machine itself: space on its disk, and tools."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -15,7 +15,7 @@ from workers.doctor.findings import Finding, Findings
 
 
 async def examine_disk(data: Path) -> list[Finding]:
-    """Whether the disk of the data folder has room, and may be written."""
+    """Check whether the disk of the data folder has space and can be written."""
     found = Findings("this machine")
 
     def look() -> str:
@@ -23,7 +23,7 @@ async def examine_disk(data: Path) -> list[Finding]:
         if not has_room(data):
             raise Fails(
                 f"{said}: it is full",
-                "Free space there; what waits for it goes on by itself.",
+                "Free some space there; waiting work then goes on by itself.",
             )
         try:
             bounded_logs = has_holes(data)
@@ -31,21 +31,21 @@ async def examine_disk(data: Path) -> list[Finding]:
             raise Fails(f"{said}, and cannot be written: {error.strerror}", WORKERS_USER) from None
         if bounded_logs:
             return said
-        return f"{said}; its file system has no holes, so logs of tools are kept in full"
+        return f"{said}; its file system lacks sparse files, so logs of tools are kept in full"
 
     await found.check("disk", bounded(look))
     return found.all
 
 
 async def examine_tools(engines: Iterable[Engine]) -> list[Finding]:
-    """Whether the tools of the engines are found, and which they are."""
+    """Check whether the engines' tools are found, and report their versions and paths."""
     found = Findings("this machine")
 
     def look(find_tool: Callable[[], FoundTool]) -> str:
         try:
             tool = find_tool()
         except (ToolMissing, EngineFailed, Unreachable) as error:
-            raise Fails(error.message, "It has to be on the PATH of the worker's unit.") from None
+            raise Fails(error.message, "It must be on the PATH of the worker's unit.") from None
         return f"{tool.name} {tool.version} at {tool.path}"
 
     for engine in engines:

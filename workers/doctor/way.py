@@ -1,4 +1,4 @@
-"""The way to a host, step by step: its name, the connection, the proxy's tunnel, TLS."""
+"""Checks the way to a host step by step: name, connection, the proxy's tunnel, TLS."""
 
 import asyncio
 import ssl
@@ -15,14 +15,14 @@ from workers.doctor.findings import Findings
 
 
 async def check_way(found: Findings, host: Host) -> bool:
-    """The way to a host, until it ends; whether all of it is open."""
+    """Check the way to a host, up to the first failing step; returns whether all steps succeed."""
     addresses: list[str] = []
     reached: list[str] = []
 
     async def name() -> str:
         addresses.extend(await bounded(partial(resolve, host)))
         known = f"{host.dialled[0]} is {', '.join(addresses)}"
-        return f"{known} (a proxy, which looks up {host.name} itself)" if host.proxy else known
+        return f"{known} (a proxy, which resolves {host.name} itself)" if host.proxy else known
 
     async def tcp() -> str:
         answers = await asyncio.gather(*(_dialled(host, one) for one in addresses))
@@ -37,13 +37,13 @@ async def check_way(found: Findings, host: Host) -> bool:
         def ask() -> str:
             with connect(reached[0], proxy.port) as connection:
                 tunnel(connection, host, proxy)
-            return f"{proxy.address} gives a tunnel to {host.address}"
+            return f"{proxy.address} opens a tunnel to {host.address}"
 
         return await bounded(ask)
 
     async def tls(trust: ssl.SSLContext) -> str:
         shown = await bounded(partial(handshake, host, reached[0], trust))
-        return f"its certificate, issued by {shown.issuer!r}, until {shown.ends:%Y-%m-%d}"
+        return f"a certificate issued by {shown.issuer!r}, valid until {shown.ends:%Y-%m-%d}"
 
     steps: list[tuple[str, Callable[[], Awaitable[str]]]] = [("name", name), ("connect", tcp)]
     steps += [("proxy", partial(through, host.proxy))] if host.proxy else []
@@ -63,7 +63,7 @@ async def _dialled(host: Host, address: str) -> Fails | None:
 
 
 def host_of(url: str, trust: Trust | GatewayAddress) -> Host:
-    """The host of a URL, with the proxy on its way and the trust that the worker has in it."""
+    """The host of a URL, with the proxy and the trusted authorities that the worker uses for it."""
     parsed = httpx.URL(url)
     secure = parsed.scheme == "https"
     return Host(
