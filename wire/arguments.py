@@ -1,8 +1,8 @@
 """One model in, one model out: a workflow or update with no input, or with two, fails at once.
 
-The SDK would call the function with what came, and the TypeError would suspend the workflow. So
-would what was never JSON (null and bytes have encodings of their own, and pass every model
-unchecked). A signal that is no message is dropped, and told in the log: it has nobody to answer to.
+The SDK would call the function with whatever arrived, and the TypeError would suspend the workflow.
+So would input that was never JSON (null and bytes have encodings of their own, which bypass the
+models). A signal that is not a message is dropped and logged, since nobody waits for its answer.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ from contracts.errors import BadInput
 
 
 class ArgumentCount(Interceptor):
-    """Refuses workflows and updates that were not given exactly one model."""
+    """Refuses workflows and updates whose input is not exactly one model."""
 
     def workflow_interceptor_class(
         self, input: WorkflowInterceptorClassInput
@@ -39,7 +39,7 @@ class _OneArgument(WorkflowInboundInterceptor):
 
     async def handle_signal(self, input: HandleSignalInput) -> None:
         if not _is_one_model(input.args):
-            workflow.logger.warning("The signal %s is no message, and is dropped.", input.signal)
+            workflow.logger.warning("The signal %s is not a message; dropped.", input.signal)
             return
         await super().handle_signal(input)
 
@@ -53,7 +53,7 @@ class _OneArgument(WorkflowInboundInterceptor):
 
 
 def _is_raw(args: Any) -> bool:
-    """Whether this is what the workflow for unknown types gets: one list of raw values."""
+    """Whether this is the input of the workflow for unknown types: one list of raw values."""
     return len(args) == 1 and isinstance(args[0], list)
 
 

@@ -1,7 +1,7 @@
-"""How a process of ours connects to Temporal, and waits for one that is not there.
+"""Connects a process to Temporal, and waits while Temporal is away.
 
-`Client.connect` to an address that does not answer raises at once, and a worker cannot be built
-on a lazy client: so the loop is here.
+`Client.connect` raises at once if the address does not answer, and a worker cannot be built on a
+lazy client, so the loop is here.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ _PATIENT = RetryConfig(
     initial_interval_millis=100,
     max_interval_millis=5_000,
     max_elapsed_time_millis=None,
-    # To the SDK this means any number; by default it gives up after ten.
+    # Zero means unlimited; by default the SDK gives up after ten.
     max_retries=0,
 )
-"""Without end: the result of an hour of applying outlives any outage of the control plane."""
+"""Unlimited retries: the result of an hour's apply must survive any outage of the control plane."""
 
 
 class Credential(Protocol):
@@ -40,13 +40,13 @@ class Credential(Protocol):
 
     @property
     def token(self) -> str:
-        """The newest one; a secret."""
+        """The newest credential; a secret."""
 
     def attach(self, client: Client) -> None:
-        """Give a client each new one from now on."""
+        """Give the client every new credential from now on."""
 
     async def renew(self) -> None:
-        """Get a new one, however long it takes: the one at hand was refused."""
+        """Replace the current credential, which was refused, however long it takes."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,15 @@ class TemporalAddress:
     namespace: str
     tls: TLSConfig | bool = False
     credential: Credential | None = None
-    """What each call is shown with, where the address is a gateway's."""
+    """Authenticates each call, if the address is a gateway's."""
     proxy: Proxy | None = None
-    """What it is reached through."""
+    """The proxy to connect through."""
 
     @staticmethod
     def from_environment(
         address: str | None = None, namespace: str | None = None
     ) -> "TemporalAddress":
-        """What the flags say, else `TEMPORAL_*` and `temporal.toml`, else the defaults of dev."""
+        """From the flags, else from `TEMPORAL_*` and `temporal.toml`, else the defaults of dev."""
         found = ClientConfig.load_client_connect_config()
         return TemporalAddress(
             address or found.get("target_host") or "127.0.0.1:7233",
@@ -81,13 +81,13 @@ async def connect_once(
     patient: bool = False,
     runtime: Runtime | None = None,
 ) -> Client:
-    """Connect or raise RuntimeError at once.
+    """Connect, or raise RuntimeError at once.
 
     Args:
         where: The address and namespace.
-        keys: What payloads are encrypted with; without them they are plain.
-        patient: Calls are retried without end, instead of for 10 s.
-        runtime: The SDK's, if it shall not be this process's own.
+        keys: The keys that encrypt payloads; without them, payloads are plain.
+        patient: Retry calls without limit, instead of for 10 s.
+        runtime: The SDK's runtime; by default, the process's own.
     """
     credential = where.credential
     client = await Client.connect(
@@ -108,12 +108,12 @@ async def connect_once(
 async def connect(
     where: TemporalAddress, keys: Keys | None = None, *, patient: bool = False
 ) -> Client:
-    """Connect, waiting for as long as it takes, and say what is waited for.
+    """Connect, however long it takes, and log what it waits for.
 
     Args:
         where: The address and namespace.
-        keys: What payloads are encrypted with; without them they are plain.
-        patient: Calls of the client are retried without end, instead of for 10 s.
+        keys: The keys that encrypt payloads; without them, payloads are plain.
+        patient: Retry the client's calls without limit, instead of for 10 s.
     """
     for delay in delays():
         try:
@@ -131,11 +131,11 @@ async def connect(
 
 
 def delays() -> Iterator[float]:
-    """Seconds between one try and the next, without end."""
+    """Seconds between attempts, endlessly."""
     return backoff(1.0, 15.0)
 
 
 def reason(error: BaseException) -> str:
-    """The innermost words of an error: the outer ones only say that connecting failed."""
+    """The innermost message of an error; the outer ones only say that connecting failed."""
     quoted = _INNERMOST.findall(str(error))
     return str(quoted[-1] if quoted else error)[:300]

@@ -1,10 +1,10 @@
-"""The data converter: pydantic models as plain JSON, and bad input as an error at once.
+"""The data converter: pydantic models as plain JSON, and an immediate error for bad input.
 
-By default a workflow whose arguments cannot be decoded hangs, since Temporal takes it for a bug in
-the code and tries again for ever. What people send (`Command`) is refused with a typed error
-instead, and what a customer's worker answers fails its run (`contracts.answers`). Any other
-`Message` that cannot be decoded is a fault of ours, and stays one: the workflow waits for the
-version that mends it, and loses nothing.
+By default, a workflow whose arguments cannot be decoded hangs, since Temporal takes that for a bug
+in the code and retries for ever. Here, bad input from people (`Command`) is refused with a typed
+error, and a bad answer of a customer's worker fails its run (`contracts.answers`). If any other
+`Message` cannot be decoded, that is a bug of Exclave's: the workflow waits for a version that fixes
+it, and loses nothing.
 """
 
 import dataclasses
@@ -38,21 +38,21 @@ from wire.encryption.unreadable import (
 from wire.failures import EncodedFailures, ReadableFailures
 
 _SHOWN: Final = 500
-"""How much of what is wrong with an answer is told."""
+"""How many characters describe what is wrong with an answer."""
 
 
 class _CommandRefusing(PydanticJSONPlainPayloadConverter):
-    """Turns a `Command` that does not validate into `BadInput`, and marks what is public."""
+    """Turns a `Command` that does not validate into `BadInput`, and marks public messages."""
 
     def to_payload(self, value: Any) -> Payload | None:
-        """Encode; a `Public` message says so."""
+        """Encode, and mark a `Public` message."""
         payload = super().to_payload(value)
         if payload is not None and isinstance(value, Public):
             payload.metadata[PUBLIC] = b"1"
         return payload
 
     def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:
-        """Decode, or raise `BadInput` for what people send."""
+        """Decode, or raise `BadInput` for a `Command`."""
         try:
             return super().from_payload(payload, type_hint)
         except ValidationError as error:
@@ -62,7 +62,7 @@ class _CommandRefusing(PydanticJSONPlainPayloadConverter):
 
 
 class _PayloadConverter(CompositePayloadConverter):
-    """The default converters, with ours in place of the one for plain JSON."""
+    """The default converters, but with another one for plain JSON."""
 
     def __init__(self) -> None:
         json_converter = _CommandRefusing()
@@ -79,7 +79,7 @@ class _PayloadConverter(CompositePayloadConverter):
     def from_payloads(
         self, payloads: Sequence[Payload], type_hints: list[type] | None = None
     ) -> list[Any]:
-        """Decode; in the place of a worker's answer that cannot be read stands that it cannot."""
+        """Decode; a worker's answer that cannot be read becomes `Unfit`."""
         match type_hints, payloads:
             case [AnswerTo(result)], [payload]:
                 return [self._answer(payload, result)]
@@ -89,21 +89,21 @@ class _PayloadConverter(CompositePayloadConverter):
     def _answer(self, payload: Payload, result: type[BaseModel]) -> Any:
         if is_unreadable(payload, for_good=False):
             if is_given_up(payload):
-                return Unfit("its key did not come", given_up=True)
-            # A key that is missing may come yet.
+                return Unfit("its key did not arrive", given_up=True)
+            # The missing key may still arrive.
             return super().from_payloads([payload], [result])[0]
         try:
             [answer] = super().from_payloads([payload], [result])
         except ValidationError as error:
             return Unfit(f"it is no {result.__name__}: {describe(error, result)[:_SHOWN]}")
         except Exception as error:
-            # Whatever is in it: a worker may have answered anything.
+            # Any exception, since a worker may have answered anything.
             return Unfit(f"it cannot be read: {str(error)[:_SHOWN]}")
         return answer if isinstance(answer, result) else Unfit(f"it is no {result.__name__}")
 
 
 def describe(error: ValidationError, model: type[BaseModel]) -> str:
-    """Every problem of an input in one line each: the key, what is wrong, what would be right."""
+    """All problems of an input in one line: the keys, what is wrong, and what would be right."""
     lines = [f"{_key(problem)}: {_what(problem, model)}" for problem in error.errors()]
     accepted = ", ".join(
         name if field.is_required() else f"{name} (optional)"
@@ -130,16 +130,16 @@ data_converter: DataConverter = dataclasses.replace(
     payload_converter_class=_PayloadConverter,
     failure_converter_class=ReadableFailures,
 )
-"""What every client and worker of ours converts with where payloads are plain."""
+"""The data converter of every client and worker whose payloads are plain."""
 
 
 def encrypting(keys: Keys | None, namespace: str) -> DataConverter:
-    """The data converter of a process: with keys, nothing readable leaves it.
+    """The data converter of a process: with keys, nothing readable leaves the process.
 
-    Messages and stack traces of errors go through the codec, too.
+    Messages and stack traces of errors are encrypted, too.
 
     Args:
-        keys: The process's keys; without them payloads are plain.
+        keys: The process's keys; without them, payloads are plain.
         namespace: The org.
     """
     if keys is None:

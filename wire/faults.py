@@ -1,5 +1,5 @@
-"""What goes wrong on the way, for those who only tell of it: nothing slow is read for that."""
+"""Errors of the wire, in a module that imports nothing slow, for those who only report them."""
 
 
 class Unreadable(Exception):
-    """A payload cannot be read here; a fault of our own, or of whoever holds the keys."""
+    """A payload cannot be read here, because of a bug or of the keys."""

@@ -1,6 +1,6 @@
-"""Whether a namespace has the search attributes that runs set, each of its type.
+"""Checks that a namespace has the search attributes that runs set, with the right type.
 
-A run that sets one that is not there, or is of another type, does not go on.
+A run gets stuck when it sets one that is missing or has another type.
 """
 
 from temporalio.api.enums.v1 import IndexedValueType
@@ -13,10 +13,10 @@ _KEYWORD = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
 
 
 async def missing_attributes(client: Client) -> tuple[list[str], list[str]]:
-    """What is not there yet, and what is there of a type that is of no use, in words.
+    """The names of missing attributes, and descriptions of those with a wrong type.
 
     Raises:
-        RPCError: Temporal does not answer, or does not tell everybody.
+        RPCError: Temporal does not answer, or does not allow this caller to ask.
     """
     found = await client.operator_service.list_search_attributes(
         ListSearchAttributesRequest(namespace=client.namespace)
@@ -32,11 +32,11 @@ async def missing_attributes(client: Client) -> tuple[list[str], list[str]]:
 
 
 def what_to_do(client: Client, missing: list[str], wrong: list[str]) -> str:
-    """What is wrong with the namespace, and which commands mend it."""
+    """What is wrong with the namespace, and the commands that repair it."""
     names = [*missing, *(one.partition(" ")[0] for one in wrong)]
-    found = [*(f"{name} is not there" for name in missing), *wrong]
+    found = [*(f"{name} does not exist" for name in missing), *wrong]
     remove = (
-        f" Remove first what is of another type: temporal operator search-attribute remove "
+        f" First remove those with a wrong type: temporal operator search-attribute remove "
         f"--namespace {client.namespace}"
         + "".join(f" --name {one.partition(' ')[0]}" for one in wrong)
         if wrong

@@ -28,7 +28,7 @@ from contracts.engines import ENGINES, EngineSpec, by_type
 from contracts.names import CONTROL_QUEUE, access_workflow_id
 from wire.arguments import ArgumentCount
 from wire.connection import TemporalAddress, delays
-from wire.encryption.key_settings import handed_keys
+from wire.encryption.key_settings import keys_for_worker
 from wire.encryption.unreadable import Readable
 from wire.network.gateway_address import GatewayAddress, NoGatewayAddress
 from workers.attributes_check import has_attributes
@@ -127,7 +127,7 @@ def main(engines: Sequence[EngineSpec] = ENGINES) -> None:
             settings.releases,
             addresses,
             authority,
-            partial(handed_keys, client.namespace, file=settings.keys),
+            partial(keys_for_worker, client.namespace, file=settings.keys),
         ),
         Settings(
             before=partial(has_attributes, where),

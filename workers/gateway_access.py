@@ -69,7 +69,7 @@ class Reach:
         handed = self._handed()
         if not handed:
             return None
-        ring = KeyRing(WorkerKeys.handed(handed))
+        ring = KeyRing(WorkerKeys.from_bytes(handed))
         self._rings.append(ring)
         return ring
 
@@ -83,7 +83,7 @@ class Reach:
         if await self.credentials.refresh_payload_keys():
             _log.info("New payload keys received: the control side uses another one now.")
             for ring in self._rings:
-                ring.exchange(WorkerKeys.handed(self._handed()))
+                ring.exchange(WorkerKeys.from_bytes(self._handed()))
 
     def _handed(self) -> bytes:
         return self.credentials.payload_keys() if self.credentials is not None else b""

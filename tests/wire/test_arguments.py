@@ -68,7 +68,7 @@ async def test_exactly_one_passes(
 
 
 @pytest.mark.parametrize("args", [(), (GOOD, GOOD), (GOOD, None, GOOD)])
-async def test_any_other_number_is_refused_and_told(
+async def test_any_other_number_is_refused_and_reported(
     inbound: WorkflowInboundInterceptor, innermost: Innermost, args: tuple[Any, ...]
 ) -> None:
     with pytest.raises(BadInput, match=rf"This workflow .* {len(args)} were given"):
@@ -84,7 +84,7 @@ async def test_any_other_number_is_refused_and_told(
 async def test_what_was_never_json_is_refused(
     inbound: WorkflowInboundInterceptor, innermost: Innermost, arg: Any
 ) -> None:
-    """Payloads of other encodings are decoded by themselves, past every model."""
+    """Payloads of other encodings are decoded without any model."""
     with pytest.raises(BadInput, match="a JSON object"):
         await inbound.execute_workflow(workflow(arg))
     with pytest.raises(BadInput, match="a JSON object"):

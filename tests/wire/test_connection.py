@@ -1,4 +1,4 @@
-"""Connecting waits, says what it waits for, and can be given up."""
+"""Connecting waits, logs what it waits for, and can be cancelled."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ from wire.connection import TemporalAddress, connect, connect_once
 
 @pytest.fixture
 def nowhere() -> Iterator[TemporalAddress]:
-    """An address at which nobody listens, and nobody else can begin to."""
+    """An address at which nobody listens, and which nobody else can take meanwhile."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield TemporalAddress(f"127.0.0.1:{taken.getsockname()[1]}", "acme")

@@ -1,4 +1,4 @@
-"""Models as plain JSON, and what people send wrongly as `BadInput`."""
+"""Models as plain JSON, and bad input from people as `BadInput`."""
 
 import json
 from typing import Any
@@ -56,7 +56,7 @@ def test_a_nested_key_is_named_with_its_path() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "expected"),
     [
         ({"release": 7}, "release: Input should be a valid string"),
         ({"release": "latest"}, "release: String should match pattern"),
@@ -67,9 +67,9 @@ def test_a_nested_key_is_named_with_its_path() -> None:
         (7, "the input: "),
     ],
 )
-def test_wrong_types_and_shapes_are_told_with_the_accepted_keys(value: Any, told: str) -> None:
+def test_wrong_types_are_reported_with_the_accepted_keys(value: Any, expected: str) -> None:
     message = refused(value, DeployRequest)
-    assert told in message
+    assert expected in message
     assert message.endswith("It has: release.")
 
 

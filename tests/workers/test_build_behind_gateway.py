@@ -29,7 +29,7 @@ from tests.gateway.enrolment_site import ORG, Org, controlled, enrolee, soon, te
 from wire.connection import TemporalAddress, connect_once
 from wire.encryption.codec import SUBJECT, Encryption
 from wire.encryption.key_ring import KeyRing
-from wire.encryption.key_settings import handed_keys
+from wire.encryption.key_settings import keys_for_worker
 from wire.encryption.keys import MasterKeys, WorkerKeys
 from wire.encryption.subjects import ACCESS
 from wire.encryption.unreadable import is_unreadable
@@ -56,7 +56,7 @@ async def org(tmp_path: Path, master: MasterKeys) -> AsyncIterator[Org]:
     async with temporal(attributes=SEARCH_ATTRIBUTES) as plain:
         address = plain.service_client.config.target_host
         client = await connect_once(TemporalAddress(address, ORG), KeyRing(master))
-        handed = partial(handed_keys, ORG, file=tmp_path / "keys.json")
+        handed = partial(keys_for_worker, ORG, file=tmp_path / "keys.json")
         async with controlled(client, time.time, payload_keys=handed) as found:
             yield found
 
@@ -146,7 +146,7 @@ async def test_a_build_worker_s_life_behind_the_gateway(
             own, activities = await told(org, "build/shop/1")
             assert {payload.metadata[SUBJECT] for payload in own} == {b"app/shop"}
             assert {payload.metadata[SUBJECT] for payload in activities} == {b"build"}
-            keys = WorkerKeys.handed(handed_keys(ORG, "build", tmp_path / "keys.json"))
+            keys = WorkerKeys.from_bytes(keys_for_worker(ORG, "build", tmp_path / "keys.json"))
             theirs = Encryption(KeyRing(master), ORG).with_context(
                 WorkflowSerializationContext(namespace=ORG, workflow_id="deploy/acme/1")
             )

@@ -160,7 +160,12 @@ async def test_a_proxy_and_a_private_authority(
 @pytest.mark.parametrize(
     ("fault", "check", "words", "advice"),
     [
-        ("untrusted", "tls", "issued by 'Corp Inspection CA', is of nobody", "ca_bundle ="),
+        (
+            "untrusted",
+            "tls",
+            "issued by 'Corp Inspection CA', is not from an authority",
+            "ca_bundle =",
+        ),
         ("wrong name", "tls", "is for other.example.com, not for 127.0.0.1", "another machine"),
         ("ended", "tls", "has expired since 20", "timedatectl"),
         ("clock", "clock", "clock is 17 min ahead of the gateway's", "timedatectl"),
@@ -260,7 +265,7 @@ async def test_a_pod_that_cannot_reach_sts(tmp_path: Path, monkeypatch: pytest.M
     ("token", "words"),
     [
         (None, "does not exist"),
-        ("rubbish", "no enrolment token"),
+        ("rubbish", "not an enrolment token"),
         ("foreign", "the token is for install/other of dev"),
         ("old", "the token has expired"),
     ],

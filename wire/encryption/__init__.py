@@ -1,1 +1,1 @@
-"""Encryption of payloads: keys, the codec, and payloads that cannot be read."""
+"""Encryption of payloads: keys, the codec, and the handling of payloads that cannot be read."""

@@ -1,15 +1,15 @@
 """The payload codec: AES-256-GCM under the key of the subject that a payload belongs to.
 
-What is authenticated beside the payload is the namespace, the subject and the key's id; of what
-goes to or comes from an activity also which one of which workflow that is, and whether a worker has
-answered it. The id of a workflow that is started is not: schedules append a time to it. So nothing
-can be moved to another install; within one, an answer only into the place of another answer of the
-same activity in the same workflow.
+The authenticated data also contains the namespace, the subject and the key's id. For the input or
+answer of a worker's activity it also contains the type of the activity, the workflow's id, and
+whether it is an answer. For the input of a workflow it does not contain the workflow's id, since
+schedules append a time to that. So no payload can be moved to another install; within an install,
+an answer can only take the place of another answer of the same activity type in the same workflow.
 
     metadata: encoding             binary/encrypted
-              encryption-key-id    which key
-              encryption-subject   whose payload it is
-              encryption-place     of which activity it is, where it is of one
+              encryption-key-id    the id of the key
+              encryption-subject   the subject that the payload belongs to
+              encryption-place     the activity that it belongs to, if any
     data:     12 bytes of nonce, then the ciphertext with its tag
 """
 
@@ -38,12 +38,12 @@ KEY_ID: Final = "encryption-key-id"
 SUBJECT: Final = "encryption-subject"
 PLACE: Final = "encryption-place"
 PUBLIC: Final = "exclave-public"
-"""In the metadata of a payload that stays plain."""
+"""Metadata key that marks a payload which stays plain."""
 _NONCE_BYTES = 12
 
 
 class Encryption(PayloadCodec, WithSerializationContext):
-    """Encrypts what leaves this process, and decrypts what is meant for it."""
+    """Encrypts the payloads that leave this process, and decrypts those meant for it."""
 
     def __init__(
         self,
@@ -55,10 +55,10 @@ class Encryption(PayloadCodec, WithSerializationContext):
         """Encrypt in a namespace.
 
         Args:
-            keys: The control side's, or a worker's own.
+            keys: The control side's keys, or a worker's own.
             namespace: The org.
-            context: Where the payloads belong, if it is known.
-            patience: How long keys that are missing are waited for.
+            context: The workflow or activity that the payloads belong to, if known.
+            patience: Decides how long to wait for missing keys.
         """
         self._patience = patience or KeyPatience()
         self._keys = keys
@@ -66,15 +66,15 @@ class Encryption(PayloadCodec, WithSerializationContext):
         self._subject = subject_of(context)
         self._is_answer = keys.control and comes_from_a_worker(context)
         self._is_alone = is_without_workflow(context)
-        told, answered = places_of(context)
-        self._place = told if keys.control else answered
-        self._places = {answered} if keys.control else {told, answered}
+        asked, answered = places_of(context)
+        self._place = asked if keys.control else answered
+        self._places = {answered} if keys.control else {asked, answered}
         if self._is_alone:
-            # Older workers and commands name no place here.
+            # Older workers and commands state no place here.
             self._places.add("")
 
     def with_context(self, context: SerializationContext) -> "Encryption":
-        """For payloads that belong there."""
+        """The same codec, for payloads that belong to this context."""
         namespace = self._namespace
         if isinstance(context, WorkflowSerializationContext | ActivitySerializationContext):
             namespace = context.namespace
@@ -84,22 +84,22 @@ class Encryption(PayloadCodec, WithSerializationContext):
         """Encrypt.
 
         Raises:
-            KeyMissing: we have no key for whom this is for.
+            KeyMissing: this process has no key for the recipient.
         """
         return [self.encrypt(payload) for payload in payloads]
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Decrypt; what may not be read is marked as such."""
+        """Decrypt; payloads that cannot or may not be read are replaced with a mark."""
         return [self.decrypt(payload) for payload in payloads]
 
     def encrypt(self, payload: Payload) -> Payload:
-        """Encrypt one, unless it is public."""
+        """Encrypt a payload, unless it is public."""
         if PUBLIC in payload.metadata:
             return payload
         subject = self._subject or self._keys.home
         key = self._keys.newest(self._namespace, subject)
         if key is None:
-            raise KeyMissing(f"There is no key here to encrypt for {self._whose(subject)} with.")
+            raise KeyMissing(f"There is no key here to encrypt for {self._whose(subject)}.")
         nonce = os.urandom(_NONCE_BYTES)
         metadata = {"encoding": ENCRYPTED, KEY_ID: key.id.encode(), SUBJECT: subject.encode()}
         if self._place:
@@ -111,7 +111,7 @@ class Encryption(PayloadCodec, WithSerializationContext):
         )
 
     def decrypt(self, payload: Payload) -> Payload:
-        """Decrypt one, or return what stands for a payload that is refused."""
+        """Decrypt a payload; one that is refused is replaced with a mark."""
         try:
             return self._decrypted(payload)
         except KeyMissing as error:
@@ -125,15 +125,16 @@ class Encryption(PayloadCodec, WithSerializationContext):
                 if is_of_the_server(payload, alone=self._is_alone):
                     return of_the_server(payload)
                 raise PayloadRefused(
-                    f"The worker of {self._whose(self._subject or 'an activity')} seems to have "
-                    "answered in plain text, which no worker with keys does: whoever answered is "
-                    "between the worker and Temporal, and holds no key. Look at the gateways."
+                    f"An answer that claims to be from the worker of "
+                    f"{self._whose(self._subject or 'an activity')} is in plain text, which no "
+                    "worker with keys sends. Somebody between the worker and Temporal, who has no "
+                    "key, must have sent it. Look at the gateways."
                 )
             if self._keys.control:
                 return payload
             raise PayloadRefused(
-                "What this worker was told is not encrypted, and it takes nothing else: whoever "
-                "sent it does not hold its key. Start the control plane with its master keys."
+                "What this worker was sent is not encrypted, and it accepts nothing else: whoever "
+                "sent it does not have its key. Start the control plane with its master keys."
             )
         subject = payload.metadata.get(SUBJECT, b"").decode(errors="replace")
         key_id = payload.metadata.get(KEY_ID, b"").decode(errors="replace")
@@ -161,7 +162,7 @@ class Encryption(PayloadCodec, WithSerializationContext):
     def _check_subject(self, subject: str) -> None:
         expected = {self._keys.home}
         if self._keys.control:
-            # Besides, what a person sent through the codec server: that is the org's.
+            # ORG, its home, is also expected here: the subject of what the codec server encrypts.
             expected.add(self._subject or subject)
         if subject not in expected:
             here = self._subject or self._keys.home
@@ -178,11 +179,11 @@ class Encryption(PayloadCodec, WithSerializationContext):
             )
 
     def _whose(self, subject: str) -> str:
-        """A subject that anybody may have written, as a message may show it."""
+        """A subject for a message; anybody may have written it, so it is quoted and cut."""
         return f"{subject[:80]!r} in the namespace {self._namespace!r}"
 
 
 def _bound(namespace: str, subject: str, key_id: str, place: str) -> bytes:
-    """What is authenticated beside a payload; of the parts only the last can hold the separator."""
+    """The authenticated data of a payload; only the last part could contain the separator."""
     parts = (namespace, subject, key_id, *([place] if place else []))
     return b"\0".join(part.encode() for part in parts)

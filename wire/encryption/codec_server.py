@@ -2,10 +2,10 @@
 
     POST /decode and /encode, each with {"payloads": […]} and the header X-Namespace
 
-Who shows the token may read everything of the org, so it is asked for in constant time. Without a
-token the server answers callers on this machine alone. What cannot be decrypted is returned as it
-is, for one unreadable payload must not hide the others. What is encrypted here belongs to the org:
-the protocol does not say to which workflow it goes.
+Whoever has the token may read everything of the org, so it is compared in constant time. Without a
+token, the server answers only callers on this machine. A payload that cannot be decrypted is
+returned unchanged, so that it does not hide the others. Payloads encrypted here belong to the org,
+since the protocol does not say which workflow they are for.
 """
 
 import hmac
@@ -33,7 +33,7 @@ from wire.encryption.keys import Keys
 from wire.encryption.unreadable import is_unreadable
 
 LARGEST_BODY: Final = 16 * 1024 * 1024
-"""A page of a history in base64; a payload has at most 2 MiB."""
+"""Enough for a page of a history in base64; a payload has at most 2 MiB."""
 _SECONDS_BETWEEN_LINES: Final = 10.0
 _log = logging.getLogger(__name__)
 _NAMESPACE = re.compile(NAME_PATTERN)
@@ -55,15 +55,15 @@ def codec_server(
 
     Args:
         keys: The control side's keys.
-        token: What callers show as `Authorization: Bearer …`; None answers this machine alone.
-        origins: Where the Temporal UI is served, for example `http://127.0.0.1:8233`; pages from
-            elsewhere are not answered.
-        namespaces: The orgs that are answered for.
+        token: What callers must send as `Authorization: Bearer …`; None answers only this machine.
+        origins: The origins of the Temporal UI, for example `http://127.0.0.1:8233`; other pages
+            are refused.
+        namespaces: The orgs that are served.
     """
     if "*" in origins:
         raise ValueError("Name the Temporal UI's own origin; `*` would let every page decrypt.")
 
-    told = _Told()
+    log = _RefusalLog()
 
     async def decode(request: Request) -> Response:
         return await _answered(request, _decrypted)
@@ -78,7 +78,7 @@ def codec_server(
             sent = await _payloads(request)
             answer = Payloads(payloads=[apply(codec, one) for one in sent.payloads])
         except _Refusal as refusal:
-            told.refused(request, refusal.why)
+            log.refused(request, refusal.why)
             return PlainTextResponse(refusal.why, refusal.status)
         except ExclaveError as error:
             return PlainTextResponse(error.message, 500)
@@ -100,22 +100,22 @@ def codec_server(
     )
 
 
-class _Told:
-    """Tells of refusals in the log, in measure: the CLI may not show its user what it was told."""
+class _RefusalLog:
+    """Logs refusals, since the CLI may not show them to its user, but only one line at a time."""
 
     def __init__(self) -> None:
         self._next = float("-inf")
-        self._untold = 0
+        self._unlogged = 0
 
     def refused(self, request: Request, why: str) -> None:
         now = time.monotonic()
         if now < self._next:
-            self._untold += 1
+            self._unlogged += 1
             return
-        more = f" ({self._untold} more since the last line)" if self._untold else ""
+        more = f" ({self._unlogged} more since the last line)" if self._unlogged else ""
         host = request.client.host if request.client else "a caller"
         _log.warning("Refused %s: %s%s", host, why, more)
-        self._next, self._untold = now + _SECONDS_BETWEEN_LINES, 0
+        self._next, self._unlogged = now + _SECONDS_BETWEEN_LINES, 0
 
 
 def _decrypted(codec: Encryption, payload: Payload) -> Payload:
@@ -124,10 +124,10 @@ def _decrypted(codec: Encryption, payload: Payload) -> Payload:
 
 
 def _admit(request: Request, token: SecretStr | None, origins: Sequence[str]) -> None:
-    """Refuse who may not see plain text."""
+    """Refuse callers who may not see plain text."""
     origin = request.headers.get("origin")
     if origin is not None and origin not in origins:
-        # CORS alone keeps a foreign page from reading the answer, not from asking.
+        # CORS only keeps a foreign page from reading the answer, not from asking.
         raise _Refusal(403, "This page is not the Temporal UI.")
     if token is None:
         host = request.client.host if request.client else ""
@@ -146,7 +146,7 @@ def _is_loopback(host: str) -> bool:
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
-        # A name that was made to resolve to this machine, by somebody else.
+        # Somebody else's name, which they made resolve to this machine.
         return False
 
 

@@ -1,4 +1,5 @@
-"""Files that hold keys: readable by their owner alone, replaced as a whole, never quoted."""
+"""Files that contain keys: only their owner can read them, they are replaced as a whole, and never
+quoted."""
 
 import json
 import os
@@ -11,22 +12,22 @@ from wire.private_files import write_whole
 
 
 class KeyFileError(Exception):
-    """A key file cannot be used; the message says why, and nothing of what is in it."""
+    """A key file is unusable; the message says why, and contains nothing of the file."""
 
 
 def read_private(path: Path) -> str:
-    """The text of a file that nobody but its owner can read.
+    """The text of a file that only its owner can access.
 
     Raises:
-        KeyFileError: it is not there, cannot be read, or others can read it, too.
+        KeyFileError: it does not exist, cannot be read, or others can access it, too.
     """
     try:
         with path.open(encoding="ascii") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             if mode & 0o077:
                 raise KeyFileError(
-                    f"{path} holds keys and may be read or written by others (mode {mode:04o}); "
-                    f"take that away: chmod 600 {path}"
+                    f"{path} contains keys, but others can read or write it (mode {mode:04o}); "
+                    f"run: chmod 600 {path}"
                 )
             return file.read()
     except FileNotFoundError as error:
@@ -34,19 +35,19 @@ def read_private(path: Path) -> str:
     except OSError as error:
         raise KeyFileError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise KeyFileError(f"{path} is no file of keys: it is not plain text") from None
+        raise KeyFileError(f"{path} is not a file of keys: it is not plain text") from None
 
 
 def write_keys(path: Path, content: Mapping[str, Any], *, replaces: bool) -> None:
-    """Write JSON that only its owner can read; a reader sees the old file or the new one.
+    """Write JSON that only its owner can access; readers see either the old or the new content.
 
     Args:
-        path: Where to.
-        content: What.
-        replaces: Whether a file that is there already is replaced.
+        path: The file.
+        content: What to write.
+        replaces: Whether to replace an existing file.
 
     Raises:
-        KeyFileError: it cannot be written, or is there already.
+        KeyFileError: it cannot be written, or exists and must not be replaced.
     """
     text = json.dumps(content, indent=2) + "\n"
     try:

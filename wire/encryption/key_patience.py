@@ -1,8 +1,8 @@
-"""How long a key is waited for: a payload may name one that nobody has, so not for ever.
+"""Limits how long to wait for a missing key, since a payload may name one that nobody has.
 
-A key that is missing is mostly on its way: its file is brought to one process after the other. So
-whoever meets it fails, and is tried again. But a customer's worker may name a key that it made up,
-and its run would be tried again without end. Which of the two it is only time tells.
+Usually a missing key will arrive soon: its file is distributed to one process after another. So
+whatever needs it fails, and is retried. But a customer's worker may also invent a key's name, and
+then its run would be retried for ever. Only time can distinguish the two.
 """
 
 import hashlib
@@ -15,17 +15,17 @@ _REMEMBERED: Final = 4096
 
 
 class KeyPatience:
-    """Since when this process waits for the keys of payloads."""
+    """Remembers since when this process has been waiting for the keys of payloads."""
 
     def __init__(
         self,
         seconds: float = PATIENCE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Wait for nothing yet.
+        """Begin without waiting for any key.
 
         Args:
-            seconds: How long each payload's key is waited for.
+            seconds: How long to wait for each payload's key.
             clock: In seconds; for tests.
         """
         self._seconds = seconds
@@ -33,10 +33,10 @@ class KeyPatience:
         self._since: dict[bytes, float] = {}
 
     def is_over(self, sealed: bytes) -> bool:
-        """Whether the payload was met without its key for so long; begins to wait for it.
+        """Whether the wait for this payload's key is over; the first call starts it.
 
         Args:
-            sealed: The payload's ciphertext, which is another one in each payload.
+            sealed: The payload's ciphertext, which is unique to it.
         """
         which = hashlib.sha256(sealed).digest()
         if which not in self._since and len(self._since) >= _REMEMBERED:

@@ -1,6 +1,6 @@
-"""Keys at hand: derived once, and read anew when their file is replaced.
+"""Caches derived keys, and reads them again when their file is replaced.
 
-So a key that is added or made the current one reaches every process without a restart.
+So a key that is added, or becomes the current one, reaches every process without a restart.
 """
 
 import logging
@@ -14,20 +14,20 @@ from wire.encryption.keys import Key, Keys, MasterKeys, WorkerKeys
 _log = logging.getLogger(__name__)
 
 _CACHED = 4096
-"""Derived keys that are kept; with more installs they are derived anew."""
+"""How many derived keys are cached; beyond that, the cache is cleared."""
 
 _Seen = tuple[int, int, int]
 
 
 class KeyRing(Keys):
-    """The keys of a file, or those it is given."""
+    """Keys that may be replaced while they are in use."""
 
     def __init__(self, keys: Keys, again: Callable[[], Keys | None] = lambda: None) -> None:
-        """Hold keys.
+        """Begin with these keys.
 
         Args:
-            keys: To begin with.
-            again: Returns others once there are others.
+            keys: The first keys.
+            again: Returns new keys if they have changed, else None.
         """
         self._keys = keys
         self._again = again
@@ -36,10 +36,10 @@ class KeyRing(Keys):
 
     @staticmethod
     def of_file(path: Path, read: Callable[[Path], Keys]) -> "KeyRing":
-        """The keys of a file, as it is at any time.
+        """The keys in a file, which is read again whenever it changes.
 
         Raises:
-            KeyFileError: the file cannot be used; once it could, the keys of then stay.
+            KeyFileError: the file is unusable. Later, the former keys stay in use instead.
         """
         path = path.absolute()
         seen = _look(path)
@@ -61,26 +61,26 @@ class KeyRing(Keys):
 
     @property
     def home(self) -> str:
-        """As the keys have it."""
+        """As in the keys."""
         return self._keys.home
 
     @property
     def control(self) -> bool:
-        """As the keys have it."""
+        """As in the keys."""
         return self._keys.control
 
     def newest(self, namespace: str, subject: str) -> Key | None:
-        """What to encrypt for the subject with."""
+        """The key to encrypt with for the subject."""
         self._renew()
-        whose = (namespace, subject)
-        if whose not in self._newest:
+        owner = (namespace, subject)
+        if owner not in self._newest:
             if len(self._newest) >= _CACHED:
                 self._newest.clear()
-            self._newest[whose] = self._keys.newest(namespace, subject)
-        return self._newest[whose]
+            self._newest[owner] = self._keys.newest(namespace, subject)
+        return self._newest[owner]
 
     def find(self, namespace: str, subject: str, key_id: str) -> Key | None:
-        """The subject's key of this id."""
+        """The subject's key with this id."""
         self._renew()
         which = (namespace, subject, key_id)
         if which not in self._found:
@@ -90,7 +90,7 @@ class KeyRing(Keys):
         return self._found[which]
 
     def exchange(self, keys: Keys) -> None:
-        """Use these from now on."""
+        """Use these keys from now on."""
         self._keys = keys
         self._newest.clear()
         self._found.clear()
@@ -105,23 +105,23 @@ def master_ring(path: Path) -> KeyRing:
     """The control side's keys.
 
     Raises:
-        KeyFileError: the file cannot be used.
+        KeyFileError: see its name.
     """
     return KeyRing.of_file(path, MasterKeys.read)
 
 
 def worker_ring(path: Path) -> KeyRing:
-    """The keys of one subject, as those of a gateway.
+    """The keys of one subject, for example a gateway's.
 
     Raises:
-        KeyFileError: the file cannot be used.
+        KeyFileError: see its name.
     """
     return KeyRing.of_file(path, WorkerKeys.read)
 
 
 def _look(path: Path) -> _Seen | None:
     try:
-        found = os.stat(path)  # noqa: PTH116 - asked for each payload; this is the quick way
+        found = os.stat(path)  # noqa: PTH116 - called for each payload; this is faster
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns, found.st_size

@@ -1,4 +1,4 @@
-"""Where a process of the control side finds its keys; workers are handed theirs (`handed_keys`)."""
+"""Where control-side processes find their keys, and the keys that workers get from them."""
 
 import os
 from pathlib import Path
@@ -9,40 +9,40 @@ from wire.encryption.keys import MasterKeys
 from wire.encryption.subjects import BUILD, install_subject
 
 MASTER_VARIABLE: Final = "EXCLAVE_KEYS"
-"""Names the file of the master keys, for every process of the control side."""
+"""Names the file of the master keys, for every control-side process."""
 
 
 def master_keys(file: Path | None = None) -> KeyRing | None:
-    """The control side's keys; None where none are named, and payloads are plain.
+    """The control side's keys; None if no file is named, so that payloads are plain.
 
     Args:
-        file: What a flag names; without it, what the environment names.
+        file: The file that a flag names; by default, the one that the environment names.
 
     Raises:
-        KeyFileError: the named file cannot be used.
+        KeyFileError: the file is unusable.
     """
     named = file or _named(MASTER_VARIABLE)
     return master_ring(named) if named else None
 
 
-def handed_keys(namespace: str, subject: str, file: Path | None = None) -> bytes:
-    """What the worker of a subject is handed; a secret. Empty where payloads are plain.
+def keys_for_worker(namespace: str, subject: str, file: Path | None = None) -> bytes:
+    """The keys that a subject's worker gets; a secret. Empty if payloads are plain.
 
     Args:
         namespace: The org.
-        subject: `install/<install>` or `build`; others have no keys of their own to be handed.
-        file: What a flag names; without it, what the environment names.
+        subject: `install/<install>` or `build`; others get no keys.
+        file: The file that a flag names; by default, the one that the environment names.
 
     Raises:
-        KeyFileError: the named file cannot be used.
+        KeyFileError: the file is unusable.
     """
     named = file or _named(MASTER_VARIABLE)
     kind, _, install = subject.partition("/")
-    whose = BUILD if subject == BUILD else install_subject(install)
-    if named is None or (kind != "install" and whose != BUILD):
+    owner = BUILD if subject == BUILD else install_subject(install)
+    if named is None or (kind != "install" and owner != BUILD):
         return b""
-    # Read anew each time: a key that was added since is handed, too.
-    return MasterKeys.read(named).for_subject(namespace, whose).handing()
+    # Read again each time, to include keys that were added since.
+    return MasterKeys.read(named).for_subject(namespace, owner).to_bytes()
 
 
 def _named(variable: str) -> Path | None:

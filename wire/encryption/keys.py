@@ -1,12 +1,12 @@
-"""The keys that payloads are encrypted with: one per install, derived, so that nobody stores them.
+"""The keys that encrypt payloads: one per install, derived from master keys, so nobody stores them.
 
-The control side has master keys. From each follows, by HKDF, a key for each subject (see
-`wire.encryption.subjects`). A worker is given only the keys of its own install, from which no other
-key can be derived.
+The control side has master keys. From each, HKDF derives a key for each subject (see
+`wire.encryption.subjects`). A worker gets only the keys of its own install, from which no other key
+can be derived.
 
 A key has an id. New payloads are encrypted with the current key, and older ones are decrypted with
-the one that they name. So a key is replaced in three steps: add it, wait until every process has
-it, make it the current one; it is removed only when no history names it any more.
+the key that they name. To replace a key, add the new one, wait until every process has it, then
+make it the current one. A key may be removed only when no history names it any more.
 """
 
 import base64
@@ -48,33 +48,33 @@ class Key:
 
 
 class Keys(Protocol):
-    """What the codec asks of keys."""
+    """The keys of a process, as the codec needs them."""
 
     @property
     def home(self) -> str:
-        """The subject of what is sent without saying whose it is."""
+        """The subject of payloads whose context names none."""
 
     @property
     def control(self) -> bool:
-        """Whether this is the control side, which also takes what people send in plain JSON."""
+        """Whether this is the control side, which also accepts plain JSON from people."""
 
     def newest(self, namespace: str, subject: str) -> Key | None:
-        """What to encrypt for the subject with; None if it is not ours to encrypt for."""
+        """The key to encrypt with for the subject; None if this process has none."""
 
     def find(self, namespace: str, subject: str, key_id: str) -> Key | None:
-        """The subject's key of this id; None if we do not have it."""
+        """The subject's key with this id; None if this process does not have it."""
 
 
 class _Content(BaseModel):
     """What both kinds of key files have in common."""
 
-    # Without it an error of validation quotes the keys.
+    # `hide_input_in_errors` keeps validation errors from quoting the keys.
     model_config = ConfigDict(
         extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True
     )
 
     current: KeyId
-    """What new payloads are encrypted with."""
+    """The id of the key that encrypts new payloads."""
     keys: Annotated[dict[KeyId, SecretStr], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -86,7 +86,7 @@ class _Content(BaseModel):
         return self
 
     def bytes_of(self, key_id: str) -> bytes:
-        """A key; ValueError if it is none."""
+        """The bytes of a key; ValueError if they are not valid."""
         try:
             key = base64.b64decode(self.keys[key_id].get_secret_value(), validate=True)
         except binascii.Error:
@@ -96,19 +96,19 @@ class _Content(BaseModel):
         return key
 
     def write(self, path: Path, *, replaces: bool = False) -> None:
-        """Write the file, for its owner alone.
+        """Write the file, which only its owner can read.
 
         Raises:
-            KeyFileError: it cannot be written, or is there and is not to be replaced.
+            KeyFileError: it cannot be written, or exists and must not be replaced.
         """
         keys = {key_id: key.get_secret_value() for key_id, key in self.keys.items()}
         write_keys(path, self.model_dump() | {"keys": keys}, replaces=replaces)
 
 
 class WorkerKeys(_Content):
-    """What a worker is given: the keys of its own subject, and of nothing else."""
+    """The keys that a worker gets: those of its own subject only."""
 
-    # What a newer control plane adds is not for this one.
+    # Tolerates fields that a newer control plane adds.
     model_config = ConfigDict(
         extra="ignore", frozen=True, hide_input_in_errors=True, defer_build=True
     )
@@ -122,36 +122,36 @@ class WorkerKeys(_Content):
         """Read the file.
 
         Raises:
-            KeyFileError: it cannot be used.
+            KeyFileError: see its name.
         """
         return _parsed(path, WorkerKeys)
 
     @staticmethod
-    def handed(content: bytes) -> "WorkerKeys":
-        """What the control side handed over, as `handing` made it.
+    def from_bytes(content: bytes) -> "WorkerKeys":
+        """The keys that the control side sent, serialized by `to_bytes`.
 
         Raises:
-            KeyFileError: it is none.
+            KeyFileError: they are not such keys.
         """
         return _checked(content, WorkerKeys, "what the control side handed over")
 
-    def handing(self) -> bytes:
-        """What is handed over; a secret, to be sealed on its way."""
+    def to_bytes(self) -> bytes:
+        """The keys serialized; a secret, to be sealed before it is sent."""
         keys = {key_id: key.get_secret_value() for key_id, key in self.keys.items()}
         return json.dumps(self.model_dump() | {"keys": keys}).encode()
 
     @property
     def home(self) -> str:
-        """Its own subject: everything that it sends is its own."""
+        """Its own subject, to which everything that it sends belongs."""
         return self.subject
 
     @property
     def control(self) -> bool:
-        """It is not."""
+        """False: this is a worker's side."""
         return False
 
     def find(self, namespace: str, subject: str, key_id: str) -> Key | None:
-        """The key of this id, if the subject is its own."""
+        """The key with this id, if the subject is its own."""
         if (namespace, subject) != (self.namespace, self.subject) or key_id not in self.keys:
             return None
         return Key(key_id, AESGCM(self.bytes_of(key_id)))
@@ -162,7 +162,7 @@ class WorkerKeys(_Content):
 
 
 class MasterKeys(_Content):
-    """What the control side has: every subject's keys follow from these."""
+    """The control side's keys, from which every subject's keys are derived."""
 
     kind: Literal["master keys"] = "master keys"
 
@@ -177,26 +177,26 @@ class MasterKeys(_Content):
         """Read the file.
 
         Raises:
-            KeyFileError: it cannot be used.
+            KeyFileError: see its name.
         """
         return _parsed(path, MasterKeys)
 
     @property
     def home(self) -> str:
-        """What belongs to no install and no app belongs to the org."""
+        """The org, to which everything belongs that has no install or app."""
         return ORG
 
     @property
     def control(self) -> bool:
-        """It is."""
+        """True: this is the control side."""
         return True
 
     def with_new_key(self) -> "MasterKeys":
-        """One more key, which is not the current one yet."""
+        """The same keys and a new one, which is not the current one yet."""
         return MasterKeys(current=self.current, keys={**self.keys, _new_id(): _new_key()})
 
     def using(self, key_id: str) -> "MasterKeys":
-        """Another one of the keys is the current one.
+        """The same keys, with this one as the current one.
 
         Raises:
             KeyFileError: there is no such key.
@@ -208,11 +208,11 @@ class MasterKeys(_Content):
         return MasterKeys(current=key_id, keys=self.keys)
 
     def for_install(self, namespace: str, install: str) -> WorkerKeys:
-        """What the install's worker is given."""
+        """The keys for the install's worker."""
         return self.for_subject(namespace, install_subject(install))
 
     def for_subject(self, namespace: str, subject: str) -> WorkerKeys:
-        """What whoever may read a subject's payloads, and no others, is given."""
+        """The keys that read the payloads of this subject, and no others."""
         derived = {key_id: self._derived(namespace, subject, key_id) for key_id in self.keys}
         return WorkerKeys(
             namespace=namespace,
@@ -224,13 +224,13 @@ class MasterKeys(_Content):
         )
 
     def find(self, namespace: str, subject: str, key_id: str) -> Key | None:
-        """The subject's key that follows from the master key of this id."""
+        """The subject's key that is derived from the master key with this id."""
         if key_id not in self.keys:
             return None
         return Key(key_id, AESGCM(self._derived(namespace, subject, key_id)))
 
     def newest(self, namespace: str, subject: str) -> Key | None:
-        """The subject's key that follows from the current one."""
+        """The subject's key that is derived from the current master key."""
         return self.find(namespace, subject, self.current)
 
     def _derived(self, namespace: str, subject: str, key_id: str) -> bytes:
@@ -253,7 +253,7 @@ def _checked(content: str | bytes, kind: type[K], where: str) -> K:
             f"{'.'.join(str(part) for part in found['loc']) or 'the file'}: {found['msg']}"
             for found in error.errors(include_input=False, include_url=False)
         )
-        raise KeyFileError(f"{where} is no file of {_called(kind)}: {problems}") from None
+        raise KeyFileError(f"{where} is not a file of {_called(kind)}: {problems}") from None
 
 
 def _called(kind: type[BaseModel]) -> str:

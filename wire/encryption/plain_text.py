@@ -1,7 +1,7 @@
-"""Plain text again: a message of Temporal's API whose payloads were encrypted.
+"""Decrypts the payloads within a message of Temporal's API.
 
-The SDK decodes what it returns as values. Events of a history and what a description holds come as
-they lie in Temporal.
+The SDK decodes the values that it returns, but events of a history and descriptions contain
+payloads as Temporal stores them.
 """
 
 import json
@@ -17,7 +17,7 @@ M = TypeVar("M", bound=Message)
 
 
 async def plain_text(client: Client, message: M) -> M:
-    """A copy in which everything can be read that the client's keys can read."""
+    """A copy of the message, with all payloads decrypted that the client's keys can read."""
     codec = client.data_converter.payload_codec
     if codec is None:
         return message
@@ -33,7 +33,7 @@ async def plain_text(client: Client, message: M) -> M:
 
 
 def _parts(message: Message) -> Iterator[Message]:
-    """The payloads and failures within a message, and what is within failures."""
+    """The payloads and failures within a message, also those within failures."""
     if isinstance(message, Payload):
         yield message
         return
@@ -50,13 +50,13 @@ def _messages(value: Any) -> Iterator[Message]:
     if isinstance(value, Message):
         yield value
     else:
-        # A map is gone through by its values, which may be no messages.
+        # Of a map, the values, which need not be messages.
         several = value.values() if hasattr(value, "values") else value
         yield from (one for one in several if isinstance(one, Message))
 
 
 def _restore(failure: Failure) -> None:
-    """Put message and stack back where the SDK took them from."""
+    """Put the message and the stack trace back where the SDK took them from."""
     attributes = failure.encoded_attributes
     if attributes.metadata.get("encoding") != b"json/plain":
         return

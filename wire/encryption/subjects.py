@@ -1,9 +1,11 @@
-"""Whose payload it is: the subject, which chooses the key.
+"""The subject of a payload: whom it belongs to, which determines its key.
 
-`install/<install>` is what an install's worker may read, `app/<app>` what belongs to builds and
-rollouts, `build` what an org's build workers are told and answer, `access` what gateways read to
-know who may pass, and `org` what belongs to none of these: a workflow id of another form, and what
-a person sends through the codec server, who names no workflow there.
+- `install/<install>`: what an install's worker may read
+- `app/<app>`: builds and rollouts
+- `build`: inputs and answers of the org's build workers
+- `access`: what gateways read to know which workers may pass
+- `org`: everything else: workflow ids of another form, and what a person sends through the codec
+  server, which does not know the workflow
 """
 
 import re
@@ -18,15 +20,15 @@ from temporalio.converter import (
 from contracts.names import BUILD_QUEUE, CONTROL_QUEUE, NAME_PATTERN, install_queue, owner_of
 
 ACCESS: Final = "access"
-"""What an org's gateways have a key for, besides the control side."""
+"""The org's gateways have its key, besides the control side."""
 BUILD: Final = "build"
-"""What the org's build workers have a key for. The Build workflow's own payloads are the app's, and
-no worker's to read."""
+"""The org's build workers have its key. The Build workflow's own payloads belong to the app, and no
+worker can read them."""
 ORG: Final = "org"
 """Only the control side has its key."""
 
 _OF_APPS = frozenset({"build", "rollout"})
-"""Kinds of workflows whose second segment is an app; that of every other is an install."""
+"""Kinds of workflows whose id names an app in its second segment; all others name an install."""
 _NAME = re.compile(NAME_PATTERN)
 _INSTALL_QUEUE = re.compile(re.escape(install_queue("")) + "(.+)")
 
@@ -37,22 +39,22 @@ def install_subject(install: str) -> str:
 
 
 def subject_of_workflow(workflow_id: str) -> str:
-    """Whose the payloads of a workflow are: the first two segments of its id say it."""
+    """The subject of a workflow's payloads, from the first two segments of its id."""
     owner = owner_of(workflow_id)
     if owner is None or not _NAME.fullmatch(owner[1]):
         return ORG
     kind, name = owner
     if kind == ACCESS:
-        # Its second segment is the org: an install of the same name must not read it.
+        # Its second segment is the org; an install with the same name must not read it.
         return ACCESS
     return f"app/{name}" if kind in _OF_APPS else install_subject(name)
 
 
 def subject_of(context: SerializationContext | None) -> str | None:
-    """Whose a payload is, by what the SDK says of where it belongs; None where that is not known.
+    """The subject of a payload, from the context that the SDK gives; None if that is unknown.
 
-    It is not known for a memo that is looked at without its workflow, and for the result of an
-    activity that was started without a workflow: of that the client knows the id alone.
+    It is unknown for a memo that is read without its workflow, and for the result of a standalone
+    activity, of which the client knows only the id.
     """
     if isinstance(context, WorkflowSerializationContext):
         return subject_of_workflow(context.workflow_id)
@@ -62,10 +64,10 @@ def subject_of(context: SerializationContext | None) -> str | None:
 
 
 def comes_from_a_worker(context: SerializationContext | None) -> bool:
-    """Whether the control side reads here what a worker answered, and not what a person sent.
+    """Whether a payload that the control side reads here is a worker's answer.
 
-    What such an activity was told is read by its worker alone, so it is a result, the details of a
-    failure or of a heartbeat. What runs on the control side itself is told of by people, too.
+    Only its worker reads such an activity's input, so it must be a result, or details of a failure
+    or heartbeat. Activities on the control side itself are excluded: people may send them input.
     """
     return (
         isinstance(context, ActivitySerializationContext)
@@ -75,13 +77,13 @@ def comes_from_a_worker(context: SerializationContext | None) -> bool:
 
 
 def is_without_workflow(context: SerializationContext | None) -> bool:
-    """Whether it belongs to an activity that was started by itself."""
+    """Whether it belongs to a standalone activity."""
     return isinstance(context, ActivitySerializationContext) and not context.workflow_id
 
 
 def places_of(context: SerializationContext | None) -> tuple[str, str]:
-    """What an activity of a worker is told, and what it answers, by names of the two that occur
-    once; empty where the payload is of none."""
+    """The places of the input and of the answer of a worker's activity, as unique names; empty if
+    the payload does not belong to one."""
     if not isinstance(context, ActivitySerializationContext):
         return "", ""
     queue = context.activity_task_queue
@@ -89,8 +91,8 @@ def places_of(context: SerializationContext | None) -> tuple[str, str]:
     if not theirs:
         return "", ""
     of = f"of {context.workflow_id}" if context.workflow_id else f"alone as {context.activity_id}"
-    told = f"{context.activity_type} {of}"
-    return told, f"{told}, answered"
+    asked = f"{context.activity_type} {of}"
+    return asked, f"{asked}, answered"
 
 
 def _subject_of_activity(context: ActivitySerializationContext) -> str | None:

@@ -1,8 +1,8 @@
-"""A payload that may not be read here: carried on as such, and refused where somebody is told.
+"""Payloads that cannot or may not be read here: marked by the codec, and refused later.
 
-A codec that raises would make the SDK try again without end. So the codec puts a payload of its own
-in the place of one that it refuses, and the converter and this interceptor refuse that: what people
-send as bad input, what a worker is told by a typed error.
+If a codec raises, the SDK retries without end. So the codec replaces a payload that it refuses with
+a mark, and the converter and the interceptor here refuse the mark: a person's input as bad input, a
+worker's input with a typed error.
 """
 
 import json
@@ -23,24 +23,24 @@ _UNREADABLE: Final = "exclave/unreadable"
 _GIVEN_UP: Final = "given-up"
 
 NO_KEYS: Final = (
-    "This payload is encrypted, and this process was given no keys. On the control side, name the "
+    "This payload is encrypted, and this process has no keys. On the control side, name the "
     "file of the master keys: EXCLAVE_KEYS=FILE. A worker gets its keys with its enrolment."
 )
 
 
 @dataclass(frozen=True)
 class Refused:
-    """Stands in for what a worker was told."""
+    """Takes the place of a worker's input that is refused."""
 
     error: ExclaveError
 
 
 def unreadable(error: KeyMissing | PayloadRefused, *, given_up: bool = False) -> Payload:
-    """What the codec puts in the place of a payload that it refuses.
+    """The mark that replaces a payload which the codec refuses.
 
     Args:
-        error: Why it does.
-        given_up: A key that is missing was waited for long enough.
+        error: Why it is refused.
+        given_up: Whether the wait for its missing key is over.
     """
     metadata = {"encoding": _UNREADABLE.encode()}
     if given_up:
@@ -52,12 +52,12 @@ def unreadable(error: KeyMissing | PayloadRefused, *, given_up: bool = False) ->
 
 
 def is_unreadable(payload: Payload, *, for_good: bool | None = None) -> bool:
-    """Whether the codec has put it in the place of one that it refuses.
+    """Whether a payload is the codec's mark for one that it refuses.
 
     Args:
-        payload: Any.
-        for_good: Ask for one that is refused whatever keys there will be; or False, for one whose
-            key is missing.
+        payload: Any payload.
+        for_good: True to ask for one that no key can make readable, False for one whose key is
+            missing, None for both.
     """
     if payload.metadata.get("encoding") != _UNREADABLE.encode():
         return False
@@ -65,29 +65,29 @@ def is_unreadable(payload: Payload, *, for_good: bool | None = None) -> bool:
 
 
 def is_given_up(payload: Payload) -> bool:
-    """Whether the key of one that the codec refuses was waited for long enough."""
+    """Whether a marked payload's key did not arrive in time."""
     return _GIVEN_UP in payload.metadata
 
 
 class UnreadableConverter(EncodingPayloadConverter):
-    """Refuses what the codec could not read."""
+    """Refuses payloads that the codec has marked."""
 
     @property
     def encoding(self) -> str:
-        """What the codec marks such payloads with."""
+        """The codec's mark."""
         return _UNREADABLE
 
     def to_payload(self, value: Any) -> Payload | None:
-        """Nothing is sent like this."""
+        """Never used to send."""
         return None
 
     def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:
-        """What a person sent is bad input; a worker's input is refused by the interceptor."""
+        """Refuse a person's input as `BadInput`; the interceptor refuses a worker's."""
         kind, message = json.loads(payload.data)
         error = (KeyMissing if kind == KeyMissing.__name__ else PayloadRefused)(message)
         if isinstance(type_hint, type) and issubclass(type_hint, WorkerInput):
             return Refused(error)
-        # A key that is missing may come yet: only what never can be read is the person's fault.
+        # A missing key may still arrive; only what no key can read is the person's fault.
         if (
             isinstance(error, PayloadRefused)
             and isinstance(type_hint, type)
@@ -98,31 +98,31 @@ class UnreadableConverter(EncodingPayloadConverter):
 
 
 class EncryptedConverter(UnreadableConverter):
-    """Refuses what is encrypted where there are no keys at all."""
+    """Refuses encrypted payloads in a process without keys."""
 
     @property
     def encoding(self) -> str:
-        """What encrypted payloads are marked with."""
+        """The encoding of encrypted payloads."""
         return ENCRYPTED.decode()
 
     def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:
-        """Refuse it, until there are keys."""
+        """Refuse the payload, until there are keys."""
         return super().from_payload(unreadable(KeyMissing(NO_KEYS)), type_hint)
 
 
 async def _no_others() -> None:
-    """Whoever has the master keys has all there are."""
+    """For processes with the master keys, which have all keys already."""
 
 
 class Readable(Interceptor):
     """Refuses activities whose input could not be read."""
 
     def __init__(self, learn_keys: Callable[[], Awaitable[None]] = _no_others) -> None:
-        """`learn_keys` is awaited when a key is missing, before Temporal tries again."""
+        """`learn_keys` is awaited when a key is missing, before Temporal retries."""
         self._learn_keys = learn_keys
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        """Put the check before each activity."""
+        """Put the check in front of each activity."""
         return _Inbound(next, self._learn_keys)
 
 

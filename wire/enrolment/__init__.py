@@ -1,1 +1,1 @@
-"""How a worker proves who it is: its own keys, the one-time token, and its credential."""
+"""How a worker proves its identity: its own keys, the one-time token, and its credential."""

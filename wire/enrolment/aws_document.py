@@ -1,4 +1,4 @@
-"""What AWS gives to a machine: a signed request that STS answers with who signed it."""
+"""AWS's proof of a machine's identity: a signed request, for which STS names the signer."""
 
 import json
 
@@ -13,8 +13,8 @@ from wire.enrolment.messages import BOUND_HEADER, STS_BODY
 def signed_sts_request(bound: str) -> bytes:
     """An STS GetCallerIdentity request, signed with the machine's own AWS credentials.
 
-    It is signed in its headers, so no secret stands in a URL; and the worker and its key are among
-    what is signed, so that it is good for nothing else.
+    The signature is in the headers, so that no URL contains a secret. It covers the worker and its
+    key, so that the request is useless for anything else.
 
     Raises:
         OSError: the machine has no AWS credentials.

@@ -1,4 +1,4 @@
-"""The worker's side of the gateway's routes: enrol, renew, and what each refusal means."""
+"""A worker's calls to its gateway: to enrol, and to get credentials."""
 
 import time
 import uuid
@@ -27,18 +27,18 @@ from wire.enrolment.messages import (
 from wire.enrolment.sealing import KEY_BYTES, CannotUnseal, decoded, seal, unseal
 from wire.enrolment.token import EnrolmentToken, TokenId, answer_bytes, sealed_about
 from wire.enrolment.worker_identity import WorkerIdentity
-from wire.network.daemon_thread import aside
+from wire.network.daemon_thread import in_daemon_thread
 from wire.network.gateway_address import GatewayAddress
 from wire.network.gateway_http import HttpAnswer, NoAnswer, post
 
 _SECONDS = 90.0
-"""For a whole call; each of its steps has a bound of its own."""
+"""The limit of a whole call; each of its steps has its own limit."""
 
 M = TypeVar("M", bound=BaseModel)
 
 
 class GatewayAway(Exception):
-    """The gateway, or what is behind it, does not answer; trying again later may do."""
+    """The gateway, or what is behind it, does not answer; a retry may succeed."""
 
 
 class GatewayRefused(Exception):
@@ -50,32 +50,32 @@ class GatewayRefused(Exception):
 
 
 class AnswerForged(Exception):
-    """The answer is not the control side's, whoever sent it: nothing of it is used."""
+    """The answer does not come from the control side; none of it is used."""
 
 
 @dataclass(frozen=True)
 class ControlKeys:
-    """The public half of the control side's enrolment key, as the stack carries it."""
+    """The public half of the control side's enrolment key, as the stack contains it."""
 
     signing: bytes
     sealing: bytes
 
     @staticmethod
     def parse(text: str) -> "ControlKeys":
-        """Read it.
+        """Read the text in the stack.
 
         Raises:
-            ValueError: it is none.
+            ValueError: it is not such a key.
         """
         raw = decoded(text)
         if len(raw) != 2 * KEY_BYTES:
-            raise ValueError("it is no control key")
+            raise ValueError("it is not a control key")
         return ControlKeys(raw[:KEY_BYTES], raw[KEY_BYTES:])
 
 
 @dataclass(frozen=True)
 class Enrolee:
-    """Who enrols, and where."""
+    """The worker that enrols, and its gateway."""
 
     org: str
     subject: str
@@ -86,11 +86,11 @@ class Enrolee:
 
 @dataclass(frozen=True)
 class Credential:
-    """What a worker shows to its gateway for a while."""
+    """A short-lived credential for the gateway."""
 
     token: str = field(repr=False)
     seconds: float
-    """How long it is good for from now on."""
+    """How long it is valid from now on."""
 
 
 @dataclass(frozen=True)
@@ -105,15 +105,15 @@ class GatewayCalls:
     """Calls of one worker to its gateway."""
 
     def __init__(self, who: Enrolee, clock: Callable[[], float] = time.time) -> None:
-        """Call as `who`, whose machine has this clock."""
+        """Call as `who`; `clock` is the machine's."""
         self._who = who
         self._clock = clock
         self._offset = 0.0
-        """The gateway's clock less this machine's, as learnt from its last answer."""
+        """The gateway's clock minus this machine's, as of the gateway's last answer."""
 
     @property
     def skew(self) -> float:
-        """This machine's clock less the gateway's, in seconds."""
+        """This machine's clock minus the gateway's, in seconds."""
         return -self._offset
 
     async def enrol_by_token(self, token: EnrolmentToken) -> Answer:
@@ -122,26 +122,26 @@ class GatewayCalls:
         Raises:
             GatewayAway: nobody answers.
             GatewayRefused: the enrolment is refused.
-            AnswerForged: somebody else than the control side answered.
+            AnswerForged: the answer does not come from the control side.
         """
         named = TokenId.parse(token.id)
         if (named.org, named.subject) != (self._who.org, self._who.subject):
             raise GatewayRefused(
                 "token_foreign",
                 f"The token is for {named.subject} of the org {named.org}, and this worker is "
-                f"{self._who.subject} of {self._who.org}. Use the token of this worker's own.",
+                f"{self._who.subject} of {self._who.org}. Use this worker's own token.",
             )
         proof = TokenProof(id=token.id, proof=token.prove(self._who.identity.public))
         return await self._enrol(token=proof)
 
     async def enrol_by_cloud(self, kind: str, document: bytes) -> Answer:
-        """Enrol by what the cloud gave to this machine; as `enrol_by_token`."""
+        """Enrol with the document that the cloud issued to this machine; as `enrol_by_token`."""
         about = sealed_about("document", self._who.subject)
         sealed = seal(document, self._who.control.sealing, about)
         return await self._enrol(cloud=CloudProof(kind=kind, document=sealed))
 
     async def ask_again(self, earlier: EarlierAnswer) -> Answer:
-        """Ask for the payload keys as they are now, by an earlier answer; as `enrol_by_token`."""
+        """Get the current payload keys, proven by an earlier answer; as `enrol_by_token`."""
         return await self._enrol(earlier=earlier)
 
     async def _enrol(
@@ -171,9 +171,9 @@ class GatewayCalls:
             keys = unseal(answer.sealed, who.identity.sealing, about)
         except (InvalidSignature, CannotUnseal, ValueError) as error:
             raise AnswerForged(
-                f"The answer of {who.gateway.url} is not one of the control side that made this "
-                "worker's stack. Either the stack is of another control plane, or somebody stands "
-                "in between: nothing of the answer is used."
+                f"The answer of {who.gateway.url} is not from the control side that made this "
+                "worker's stack. Either the stack belongs to another control plane, or somebody is "
+                "intercepting the connection. The answer is not used."
             ) from error
         return Answer(EarlierAnswer(sealed=answer.sealed, signature=answer.signature), keys)
 
@@ -182,15 +182,15 @@ class GatewayCalls:
 
         Raises:
             GatewayAway: nobody answers.
-            GatewayRefused: there is none for this worker.
-            AnswerForged: the answer is another's.
+            GatewayRefused: this worker gets none.
+            AnswerForged: the answer is not meant for this worker.
         """
         try:
             answer = await self._post(CREDENTIAL_PATH, self._asking(), CredentialAnswer)
         except GatewayRefused as refused:
             if refused.code != "clock_skew":
                 raise
-            # The refusal told what time it is there.
+            # The refusal contained the gateway's time.
             answer = await self._post(CREDENTIAL_PATH, self._asking(), CredentialAnswer)
         who = self._who
         try:
@@ -198,8 +198,8 @@ class GatewayCalls:
             token = unseal(answer.sealed, who.identity.sealing, about).decode()
         except ValueError as error:
             raise AnswerForged(
-                f"The credential that {who.gateway.url} answers with is not sealed to this "
-                "worker: nothing of the answer is used."
+                f"The credential in the answer of {who.gateway.url} is not sealed to this worker. "
+                "The answer is not used."
             ) from error
         return Credential(token, answer.seconds)
 
@@ -228,7 +228,7 @@ class GatewayCalls:
                 f"The certificate authority of {url} cannot be used: {error}"
             ) from error
         try:
-            response = await aside(lambda: post(gateway, path, sent), _SECONDS)
+            response = await in_daemon_thread(lambda: post(gateway, path, sent), _SECONDS)
         except NoAnswer as error:
             raise GatewayAway(f"{url} does not answer: {error}") from error
         except TimeoutError as error:
@@ -244,14 +244,14 @@ class GatewayCalls:
 
     def _refusal(self, url: str, response: HttpAnswer) -> GatewayAway | GatewayRefused:
         try:
-            told = Refusal.model_validate_json(response.content)
+            refusal = Refusal.model_validate_json(response.content)
         except ValidationError:
             return GatewayAway(f"{url} answers {response.status}, not as a gateway does.")
-        self._learn_time(told)
-        words = " ".join(one for one in (told.message, told.what_to_do) if one)
+        self._learn_time(refusal)
+        words = " ".join(one for one in (refusal.message, refusal.what_to_do) if one)
         if response.status >= 500 or response.status == 429:
             return GatewayAway(f"{url} answers: {words}")
-        return GatewayRefused(told.code, words)
+        return GatewayRefused(refusal.code, words)
 
     def _learn_time(self, answer: BaseModel) -> None:
         theirs = getattr(answer, "time", None)
@@ -259,7 +259,7 @@ class GatewayCalls:
             self._offset = theirs - self._clock()
 
     def about_clock(self) -> str:
-        """A warning in words where this machine's clock is far off; else empty."""
+        """A warning if this machine's clock is far off; else empty."""
         if abs(self.skew) <= SKEW_SECONDS:
             return ""
         return f"{skew_in_words(self.skew)}; set it (timedatectl set-ntp true)"

@@ -1,17 +1,17 @@
-"""What a cloud gives to the machine that a worker runs on, by which it vouches for it."""
+"""Documents by which a cloud vouches for the machine that a worker runs on."""
 
 from collections.abc import Callable
 
 
 def document_of(cloud: str, audience: str | None) -> Callable[[str], bytes]:
-    """Asks a cloud to vouch for this machine; what is asked with names the worker and its key.
+    """Returns the function that asks a cloud for a document bound to a worker and its key.
 
     Args:
         cloud: `aws`, `azure` or `gcp`.
-        audience: For whom the document is made, where it cannot be made for the key.
+        audience: The document's audience, if the cloud cannot issue one for the key.
     """
 
-    # With what a cloud is asked, a worker enrols once: it costs one that is enrolled nothing.
+    # Imported late: a worker enrols once, and need not load these libraries afterwards.
     def signed_sts_request(bound: str) -> bytes:
         from wire.enrolment.aws_document import signed_sts_request  # noqa: PLC0415
 

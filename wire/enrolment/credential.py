@@ -1,7 +1,7 @@
-"""A worker's credential: got by enrolling once, and kept fresh for as long as the worker runs.
+"""A worker's credential: obtained after enrolling once, and renewed while the worker runs.
 
-It is renewed at half its life, by a clock that nobody sets and that goes on while the machine is
-suspended. A worker that was away for a week renews by its key alone.
+It is renewed after half its lifetime, measured by a clock that cannot be set and that also runs
+while the machine is suspended. A worker that was away for a week needs only its key to renew it.
 """
 
 import asyncio
@@ -37,38 +37,39 @@ _log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_SECONDS = 60.0
 _LONGEST_WAIT_FOR_GATEWAY_SECONDS = 15.0
-"""One that was away for longer than a credential lives leaves its workers idle until they ask."""
+"""After a long outage of the gateway, credentials have expired, and workers are idle until they
+retry."""
 _STEP_SECONDS = 15.0
 _FILE = "enrolled.json"
 
 
 class Proof(Protocol):
-    """What a worker has been given to enrol with."""
+    """The proof that a worker enrols with."""
 
     async def enrol(self, calls: GatewayCalls, bound: str) -> Answer:
-        """Enrol. Raises as `GatewayCalls` does.
+        """Enrol. Raises like `GatewayCalls`.
 
         Args:
-            calls: To the gateway.
-            bound: Names the worker and its key, for what has to be bound to it.
+            calls: The gateway.
+            bound: Names the worker and its key, which the proof may have to be bound to.
         """
 
 
 @dataclass(frozen=True)
 class ByToken:
-    """The one-time token of the stack, in a file that is read anew for each try."""
+    """The one-time token of the stack, in a file that is read again for each attempt."""
 
     path: Path
 
     async def enrol(self, calls: GatewayCalls, bound: str) -> Answer:
-        """As `Proof` says."""
+        """As in `Proof`."""
         try:
             token = EnrolmentToken.parse(await asyncio.to_thread(self.path.read_text, "utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise GatewayRefused(
                 "no_token",
-                f"{self.path} cannot be read ({error}); put the token there that the stack has "
-                "(exclave install INSTALL --app APP --stack DIR makes a fresh one; of a build "
+                f"{self.path} cannot be read ({error}); put the token of the stack there "
+                "(exclave install INSTALL --app APP --stack DIR makes a fresh one; for a build "
                 "worker: exclave access build-worker DIR).",
             ) from error
         except InvalidToken as error:
@@ -78,14 +79,14 @@ class ByToken:
 
 @dataclass(frozen=True)
 class ByCloud:
-    """What the cloud gives to this machine."""
+    """A document that the cloud issues to this machine."""
 
     cloud: str
     document: Callable[[str], bytes]
-    """Asks the cloud, for what the document is to be bound to; OSError where it does not answer."""
+    """Asks the cloud for a document bound to its argument; raises OSError if there is none."""
 
     async def enrol(self, calls: GatewayCalls, bound: str) -> Answer:
-        """As `Proof` says."""
+        """As in `Proof`."""
         try:
             document = await asyncio.to_thread(self.document, bound)
         except OSError as error:
@@ -94,18 +95,18 @@ class ByCloud:
 
 
 class Enrolling:
-    """How a worker gets enrolled, and its memory of that."""
+    """Enrols a worker, and remembers that on its disk."""
 
     def __init__(
         self, who: Enrolee, folder: Path, proof: Proof, calls: GatewayCalls | None = None
     ) -> None:
-        """Enrol with what is given.
+        """Prepare to enrol.
 
         Args:
-            who: Who, and where.
-            folder: Where the worker remembers that it is enrolled; beside its keys.
-            proof: What it has been given for that.
-            calls: With another clock, for tests.
+            who: The worker, and its gateway.
+            folder: Where the worker remembers that it is enrolled; its keys are there, too.
+            proof: What it enrols with.
+            calls: Another way to call the gateway, for tests.
         """
         self.who = who
         self.calls = calls or GatewayCalls(who)
@@ -113,7 +114,7 @@ class Enrolling:
         self._proof = proof
 
     def payload_keys(self) -> bytes | None:
-        """What the control side sealed to this worker; None before it is enrolled with its key."""
+        """The payload keys from the control side; None until the worker's key is enrolled."""
         earlier = self._earlier()
         if earlier is None:
             return None
@@ -121,7 +122,7 @@ class Enrolling:
             about = sealed_about("payload keys", self.who.subject)
             return unseal(earlier.sealed, self.who.identity.sealing, about)
         except CannotUnseal:
-            _log.warning("%s is damaged: the worker enrols anew.", self._folder / _FILE)
+            _log.warning("%s is damaged, so the worker enrols again.", self._folder / _FILE)
             return None
 
     def _earlier(self) -> EarlierAnswer | None:
@@ -132,7 +133,7 @@ class Enrolling:
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError):
-            _log.warning("%s is damaged: the worker enrols anew.", self._folder / _FILE)
+            _log.warning("%s is damaged, so the worker enrols again.", self._folder / _FILE)
             return None
 
     @property
@@ -144,20 +145,20 @@ class Enrolling:
 
         Raises:
             GatewayAway: nobody answers.
-            GatewayRefused: it is refused, or there is nothing to enrol with.
-            AnswerForged: somebody else than the control side answered.
+            GatewayRefused: the enrolment is refused, or there is nothing to enrol with.
+            AnswerForged: the answer does not come from the control side.
         """
         org, subject, key = self._mine
         self._keep(await self._proof.enrol(self.calls, f"exclave:{subject}:{key}"))
         _log.info("This worker is enrolled as %s of %s, with the key %s.", subject, org, key)
 
     async def ask_again(self) -> bool:
-        """Get the payload keys as they are now; whether they have changed.
+        """Get the current payload keys; returns whether they have changed.
 
         Raises:
             GatewayAway: nobody answers.
             GatewayRefused: this worker is not enrolled, or revoked.
-            AnswerForged: somebody else than the control side answered.
+            AnswerForged: the answer does not come from the control side.
         """
         earlier, before = self._earlier(), self.payload_keys()
         if earlier is None:
@@ -173,12 +174,12 @@ class Enrolling:
 
 
 def _elapsed() -> float:
-    """Seconds, also of those during which the machine is suspended, where it knows them."""
+    """Seconds, including those while the machine was suspended, if the system counts them."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class Credentials:
-    """The credential that a worker shows, wherever it shows one."""
+    """The credential of a worker, for all its connections."""
 
     def __init__(
         self,
@@ -187,7 +188,7 @@ class Credentials:
         elapsed: Callable[[], float] = _elapsed,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Keep a credential for who enrols; `start` gets the first one."""
+        """Manage the credential of an enrolling worker; `start` gets the first one."""
         self._enrolling = enrolling
         self._elapsed = elapsed
         self._sleep = sleep
@@ -196,7 +197,7 @@ class Credentials:
         self._clients: WeakSet[Client] = WeakSet()
         self._renewing: asyncio.Task[None] | None = None
         self._asking = asyncio.Lock()
-        self._told = ""
+        self._last_problem = ""
 
     @property
     def token(self) -> str:
@@ -204,18 +205,18 @@ class Credentials:
         return self._token
 
     def attach(self, client: Client) -> None:
-        """Give a Temporal client each new credential, while it is connected."""
+        """Give a Temporal client every new credential from now on."""
         client.api_key = self._token
         self._clients.add(client)
 
     def payload_keys(self) -> bytes:
-        """What the control side handed to this worker, to read its payloads with."""
+        """The keys to this worker's payloads, from the control side."""
         return self._enrolling.payload_keys() or b""
 
     async def refresh_payload_keys(self) -> bool:
-        """Ask for the payload keys as they are now; whether there are others than before.
+        """Get the current payload keys; returns whether they have changed.
 
-        Where they cannot be had, those at hand stay, and the log says why.
+        If that fails, the former keys stay in use, and the log says why.
         """
         try:
             return await self._enrolling.ask_again()
@@ -232,14 +233,14 @@ class Credentials:
         self._renewing = asyncio.create_task(self._keep_fresh(answer))
 
     async def renew(self) -> None:
-        """Get a new one, however long it takes: the one at hand was refused."""
+        """Replace the current credential, which was refused, however long it takes."""
         refused = self._token
         async with self._asking:
             if self._token == refused:
                 await self._insist()
 
     async def stop(self) -> None:
-        """Renew no more."""
+        """Stop renewing."""
         if self._renewing is not None:
             self._renewing.cancel()
             with suppress(asyncio.CancelledError):
@@ -247,31 +248,31 @@ class Credentials:
 
     async def _keep_fresh(self, answer: Credential) -> None:
         while True:
-            # Workers that started together do not renew together.
+            # Random, so that workers that started together do not renew together.
             half = answer.seconds / 2 * random.uniform(0.8, 1.1)  # noqa: S311
             await self._pass(half)
             async with self._asking:
                 answer = await self._insist()
 
     async def _pass(self, seconds: float) -> None:
-        """Wait in small steps: while the machine is suspended, sleeps are, too."""
+        """Wait in small steps, since a sleep does not end while the machine is suspended."""
         ends = self._elapsed() + seconds
         while (left := ends - self._elapsed()) > 0:
             await self._sleep(min(left, _STEP_SECONDS))
 
     async def _insist(self) -> Credential:
-        """Try until there is a credential: what is refused today may be restored tomorrow."""
+        """Retry until there is a credential; a worker that is refused now may be restored later."""
         for delay in backoff(1.0, _LONGEST_WAIT_SECONDS):
             wait = delay
             try:
                 answer = await self._try()
             except GatewayAway as error:
                 wait = min(delay, _LONGEST_WAIT_FOR_GATEWAY_SECONDS)
-                self._tell(logging.WARNING, f"No new credential yet: {error}")
+                self._log_problem(logging.WARNING, f"No new credential yet: {error}")
             except GatewayRefused as error:
-                self._tell(logging.ERROR, f"No credential: {error}")
+                self._log_problem(logging.ERROR, f"No credential: {error}")
             except AnswerForged as error:
-                self._tell(logging.ERROR, str(error))
+                self._log_problem(logging.ERROR, str(error))
             else:
                 self._take(answer)
                 return answer
@@ -287,33 +288,33 @@ class Credentials:
         except GatewayRefused as refused:
             if refused.code != "not_enrolled" or not enrolled:
                 raise
-        # The control plane has forgotten this key: the documented way back is a new token.
+        # The control plane has forgotten this key, so the worker enrols again, with a new token.
         await self._enrolling.enrol()
         return await self._enrolling.calls.credential()
 
     def _take(self, answer: Credential) -> None:
-        if self._told:
+        if self._last_problem:
             _log.info("There is a credential again.")
-            self._told = ""
+            self._last_problem = ""
         about_clock = self._enrolling.calls.about_clock()
         if about_clock:
-            _log.warning("The credential is good, but %s.", about_clock)
+            _log.warning("The credential is valid, but %s.", about_clock)
         self._token = answer.token
         self._ends = self._elapsed() + answer.seconds
         for client in self._clients:
             client.api_key = answer.token
 
-    def _tell(self, level: int, words: str) -> None:
-        """Say it once, and again only when it changes: it is tried for as long as it takes."""
+    def _log_problem(self, level: int, words: str) -> None:
+        """Log a problem once, and again only when it changes, since retries may go on for days."""
         if self._token:
             left = self._ends - self._elapsed()
             state = (
-                f"the one at hand is good for {left:.0f} s" if left > 0 else "the last has ended"
+                f"the current one is valid for {left:.0f} s" if left > 0 else "the last has expired"
             )
             if left > 0 and level == logging.WARNING:
                 level = logging.INFO
         else:
-            state = "it is tried again until there is one"
-        if words != self._told:
-            self._told = words
+            state = "retrying until there is one"
+        if words != self._last_problem:
+            self._last_problem = words
             _log.log(level, "%s (%s)", words, state)

@@ -1,4 +1,4 @@
-"""What a worker and the gateway say to each other over HTTP, before there is a credential."""
+"""The messages between a worker and the gateway over HTTP, before there is a credential."""
 
 from typing import Annotated
 
@@ -15,13 +15,13 @@ TIME_PATH = "/v1/time"
 ASSERTION_AUDIENCE = "exclave-gateway-credential"
 ASSERTION_ALGORITHM = "EdDSA"
 ASSERTION_SECONDS = 60
-"""How long a worker's assertion is good for."""
+"""How long a worker's assertion is valid."""
 
 SKEW_SECONDS = 300.0
-"""By how much the clocks of a worker and a gateway may differ."""
+"""How much the clocks of a worker and a gateway may differ."""
 
 BOUND_HEADER = "x-exclave-bound-to"
-"""In what AWS vouches with: the worker and its key, signed like the rest."""
+"""The header of the signed AWS request that names the worker and its key."""
 STS_BODY = "Action=GetCallerIdentity&Version=2011-06-15"
 
 
@@ -49,8 +49,8 @@ class CredentialBody(Message):
     """The body of POST /v1/credential."""
 
     assertion: Annotated[str, StringConstraints(max_length=4096)]
-    """A JWT that the worker signed with its own key just now; its claim `seal_to` is the X25519
-    key that the answer is sealed to."""
+    """A JWT that the worker has just signed with its own key; its claim `seal_to` is the X25519 key
+    that the answer is sealed to."""
     time: float
 
 
@@ -58,12 +58,12 @@ class CredentialAnswer(Message):
     """The answer of POST /v1/credential."""
 
     sealed: str
-    """The credential, to the key that the assertion names as `seal_to`: who only carried the
-    assertion, and shows it again, gets nothing that it can use."""
+    """The credential, sealed to the assertion's `seal_to` key, so that whoever captures the
+    assertion and replays it gets nothing usable."""
     expires: float
     """Unix seconds, by the gateway's clock."""
     seconds: float
-    """How long it is good for from now on."""
+    """How long it is valid from now on."""
     time: float
 
 
@@ -74,7 +74,7 @@ class TimeAnswer(Message):
 
 
 class Refusal(Message):
-    """The body of every answer that is not 200."""
+    """The body of every answer with a status other than 200."""
 
     code: str
     message: str
@@ -84,7 +84,7 @@ class Refusal(Message):
 
 
 def skew_in_words(skew: float) -> str:
-    """A difference of clocks (the worker's less the gateway's) for a person."""
+    """Describes a difference of clocks (the worker's minus the gateway's) for people."""
     seconds = abs(skew)
     amount = f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"
     return f"this machine's clock is {amount} {'ahead of' if skew > 0 else 'behind'} the gateway's"

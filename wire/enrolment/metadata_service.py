@@ -1,4 +1,4 @@
-"""What the metadata services of Azure and Google Cloud give to a machine of theirs."""
+"""Identity tokens from the metadata services of Azure and Google Cloud."""
 
 import httpx
 
@@ -8,14 +8,14 @@ _SECONDS = 10.0
 
 
 def gcp_token(audience: str | None, bound: str) -> bytes:
-    """An identity token of Google Cloud's; OSError where there is none."""
+    """An identity token from Google Cloud; raises OSError if there is none."""
     params = {"audience": audience or bound, "format": "full"}
     return _asked(f"{_GCP}/identity", params, {"Metadata-Flavor": "Google"}).content
 
 
 def azure_token(audience: str | None, bound: str) -> bytes:
-    """A managed identity's token of Azure's; OSError where there is none."""
-    # Azure makes tokens for registered applications alone: the audience has to be named.
+    """A token of a managed identity from Azure; raises OSError if there is none."""
+    # Azure issues tokens only for registered applications, so an audience has to be configured.
     params = {"api-version": "2018-02-01", "resource": audience or bound}
     answer = _asked(_AZURE, params, {"Metadata": "true"})
     try:

@@ -1,7 +1,7 @@
-"""Sealing: bytes that only the holder of one X25519 key can read, through whoever carries them.
+"""Sealing: encrypts bytes so that only the holder of one X25519 key can read them.
 
-A fresh key pair for each sealing, HKDF-SHA256 over what both sides get from it, and AES-256-GCM.
-What is sealed is bound to what it is about, so that it cannot be put in another's place.
+Uses a fresh key pair for each sealing, HKDF-SHA256 over the shared secret, and AES-256-GCM. Sealed
+bytes are bound to what they are about, so that they cannot take the place of others.
 """
 
 import base64
@@ -16,23 +16,23 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 KEY_BYTES = 32
 _INFO = b"exclave sealed v1\0"
 _NONCE = bytes(12)
-"""Each key encrypts once."""
+"""Constant, since each key encrypts only once."""
 
 
 class CannotUnseal(ValueError):
-    """It was sealed to another key, about something else, or has been changed."""
+    """The bytes were sealed to another key, are about something else, or have been changed."""
 
 
 def seal(data: bytes, to: bytes, about: bytes) -> str:
     """Seal bytes.
 
     Args:
-        data: What.
-        to: The raw X25519 public key of who may read it.
-        about: What it belongs to; needed to unseal it.
+        data: The bytes to seal.
+        to: The raw X25519 public key of the reader.
+        about: What the bytes are about; needed to unseal them.
 
     Raises:
-        ValueError: `to` is no public key.
+        ValueError: `to` is not a public key.
     """
     once = X25519PrivateKey.generate()
     public = once.public_key().public_bytes_raw()
@@ -44,7 +44,7 @@ def unseal(sealed: str, key: X25519PrivateKey, about: bytes) -> bytes:
     """Read what was sealed to a key.
 
     Raises:
-        CannotUnseal: it was sealed to another key or about something else, or is damaged.
+        CannotUnseal: see its name.
     """
     try:
         raw = decoded(sealed)
@@ -66,15 +66,15 @@ def encoded(data: bytes) -> str:
 
 
 def decoded(text: str) -> bytes:
-    """From base64url without padding, in its one form.
+    """From base64url without padding, in its canonical form.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not in that form.
     """
     try:
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
-        raise ValueError("it is no base64url") from error
+        raise ValueError("it is not base64url") from error
     if encoded(data) != text:
-        raise ValueError("it is no base64url in its one form")
+        raise ValueError("it is not base64url in its canonical form")
     return data

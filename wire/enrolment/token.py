@@ -1,12 +1,12 @@
-"""The one-time token of a stack, and how a worker proves that it has one without showing it.
+"""The one-time token of a stack, and how a worker proves that it has it without revealing it.
 
-A token is `<id>.<secret>`. The id says for whom it is and until when; the secret is an HMAC of the
-id under the control side's enrolment key, so nobody has to store tokens. The worker sends the id,
-its public keys, and an HMAC of both under the secret: whoever carries that can neither enrol keys
-of its own with it, nor use it a second time.
+A token is `<id>.<secret>`. The id names its worker and its expiry; the secret is an HMAC of the id
+under the control side's enrolment key, so nobody has to store tokens. The worker sends the id, its
+public keys, and an HMAC of both under the secret. Whoever intercepts that can neither enrol other
+keys with it, nor use it a second time.
 
-The id is signed, besides: that it is one of the control side's, everybody can tell who knows its
-public key. A gateway asks for no more before it takes an enrolment on, and can make none.
+The id is also signed, so that a gateway, which knows only the control side's public key, can check
+that a token is genuine before it passes an enrolment on. It cannot make tokens.
 """
 
 import hmac
@@ -33,25 +33,25 @@ ID_LIMIT = 1000
 
 
 class InvalidToken(ValueError):
-    """This is no enrolment token; the message never has any of it."""
+    """This is not an enrolment token; the message never contains any part of it."""
 
 
 @dataclass(frozen=True)
 class TokenId:
-    """What a token says: for whom, and until when. Not secret."""
+    """The public part of a token: its worker, and its expiry."""
 
     org: str
     subject: str
     number: str
-    """Random; by it a token is good for one key only."""
+    """Random; identifies the token, which can enrol only one key."""
     expires: int
     """Seconds since 1970, by the control side's clock."""
     signature: str = ""
-    """The control side's, over all of the above; tokens of before had none."""
+    """The control side's signature over all of the above; old tokens had none."""
 
     @staticmethod
     def fresh(org: str, subject: str, expires: int) -> "TokenId":
-        """A token that was never used."""
+        """The id of a new token."""
         return TokenId(org, subject, encoded(secrets.token_bytes(16)), expires)
 
     def __str__(self) -> str:
@@ -73,44 +73,44 @@ class TokenId:
         return _SIGNED + b"\0" + self._json({})
 
     def signed(self, key: Ed25519PrivateKey) -> "TokenId":
-        """The same, signed."""
+        """The same id, signed."""
         return replace(self, signature=encoded(key.sign(self._signed_bytes)))
 
     def is_signed_by_one_of(self, keys: Iterable[Ed25519PublicKey]) -> bool:
-        """Whether one of these signed it."""
+        """Whether one of these keys signed it."""
         return signed_by_one_of(keys, self.signature, self._signed_bytes)
 
     @staticmethod
     def parse(text: str) -> "TokenId":
-        """Read an id; that it is genuine, only its secret shows.
+        """Read an id, which does not prove that it is genuine.
 
         Raises:
-            InvalidToken: it is none, or of a version that is not known here.
+            InvalidToken: it is not an id, or has an unknown version.
         """
         try:
             if len(text) > ID_LIMIT:
                 raise ValueError("it is too long")
             values = json.loads(decoded(text))
             if values["v"] != _VERSION:
-                raise InvalidToken("The enrolment token is of another version; render a new one.")
+                raise InvalidToken("The enrolment token has another version; render a new one.")
             found = TokenId(
                 values["org"], values["for"], values["n"], values["exp"], values.get("sig", "")
             )
         except InvalidToken:
             raise
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise InvalidToken("This is no enrolment token.") from error
+            raise InvalidToken("This is not an enrolment token.") from error
         strings = (found.org, found.subject, found.number, found.signature)
         if not all(isinstance(one, str) for one in strings) or type(found.expires) is not int:
-            raise InvalidToken("This is no enrolment token.")
+            raise InvalidToken("This is not an enrolment token.")
         if not _SUBJECT.fullmatch(found.subject) or not _NUMBER.fullmatch(found.number):
-            raise InvalidToken("This is no enrolment token.")
+            raise InvalidToken("This is not an enrolment token.")
         return found
 
 
 @dataclass(frozen=True)
 class EnrolmentToken:
-    """A token as it lies in the stack."""
+    """A whole token, as the stack contains it."""
 
     id: str
     secret: bytes
@@ -123,15 +123,15 @@ class EnrolmentToken:
         """Read a token.
 
         Raises:
-            InvalidToken: it is none.
+            InvalidToken: see its name.
         """
         named, dot, secret = text.strip().partition(".")
         try:
             raw = decoded(secret)
         except ValueError as error:
-            raise InvalidToken("This is no enrolment token; it may be cut off.") from error
+            raise InvalidToken("This is not an enrolment token; it may be cut off.") from error
         if not dot or len(raw) != sha256().digest_size:
-            raise InvalidToken("This is no enrolment token; it may be cut off.")
+            raise InvalidToken("This is not an enrolment token; it may be cut off.")
         TokenId.parse(named)
         return EnrolmentToken(named, raw)
 
@@ -144,19 +144,19 @@ class EnrolmentToken:
         return encoded(_proof(self.secret, self.id, keys))
 
     def proves(self, proof: str, keys: PublicKeys) -> bool:
-        """Whether a proof is of this token and these keys."""
+        """Whether a proof was made with this token for these keys."""
         expected = self.prove(keys)
         return hmac.compare_digest(expected.encode(), proof.encode("utf-8", "replace"))
 
 
 def _proof(secret: bytes, id: str, keys: PublicKeys) -> bytes:
-    # None of the parts can hold the separator.
+    # None of the parts can contain the separator.
     message = b"\0".join((_PROOF, id.encode(), keys.signing.encode(), keys.sealing.encode()))
     return hmac.digest(secret, message, "sha256")
 
 
 def signed_by_one_of(keys: Iterable[Ed25519PublicKey], signature: str, data: bytes) -> bool:
-    """Whether one of the keys has signed this."""
+    """Whether one of the keys signed the data."""
     for key in keys:
         try:
             key.verify(decoded(signature), data)
@@ -167,11 +167,11 @@ def signed_by_one_of(keys: Iterable[Ed25519PublicKey], signature: str, data: byt
 
 
 def answer_bytes(subject: str, keys: PublicKeys, sealed: str) -> bytes:
-    """What the control side signs of its answer to an enrolment."""
+    """The bytes that the control side signs in its answer to an enrolment."""
     parts = (subject, keys.signing, keys.sealing, sealed)
     return b"\0".join((_ANSWER, *(part.encode() for part in parts)))
 
 
 def sealed_about(what: str, subject: str) -> bytes:
-    """What something that is sealed belongs to."""
+    """The `about` of sealed bytes: what they are, and whose."""
     return f"{what} {subject}".encode()

@@ -1,6 +1,6 @@
-"""A worker's own keys: made by itself on its first start, and never leaving its machine.
+"""A worker's own keys, which it makes on its first start, and which never leave its machine.
 
-Ed25519 to prove who it is, X25519 for what is sealed to it.
+The Ed25519 key proves its identity, and the X25519 key opens what is sealed to it.
 """
 
 import base64
@@ -22,8 +22,8 @@ from wire.private_files import write_whole
 
 _FILE = "keys.pem"
 
-# A private key of these kinds in DER is always this and then its 32 bytes (PKCS #8, RFC 8410).
-# cryptography reads and writes it, too; all the forms that it knows besides take 2 MB of a worker.
+# In DER, private keys of these kinds always consist of this prefix and 32 bytes (PKCS #8, RFC
+# 8410). cryptography can read and write them, too, but its code for all formats takes 2 MB.
 _SIGNING = bytes.fromhex("302e020100300506032b657004220420")
 _SEALING = bytes.fromhex("302e020100300506032b656e04220420")
 _BLOCKS = re.compile(
@@ -36,7 +36,7 @@ class IdentityUnusable(Exception):
 
 
 def thumbprint(signing: bytes) -> str:
-    """What a worker's key is called, by its raw Ed25519 public key."""
+    """Identifies a worker's key, given its raw Ed25519 public key."""
     return sha256(signing).hexdigest()[:32]
 
 
@@ -52,21 +52,21 @@ class WorkerIdentity:
 
     @property
     def thumbprint(self) -> str:
-        """What its key is called."""
+        """Identifies the worker's key."""
         return thumbprint(self.signing.public_key().public_bytes_raw())
 
     @property
     def public(self) -> PublicKeys:
-        """What others may see."""
+        """The public halves of both keys."""
         return PublicKeys(
             signing=encoded(self.signing.public_key().public_bytes_raw()),
             sealing=encoded(self.sealing.public_key().public_bytes_raw()),
         )
 
     def signed(self, claims: Mapping[str, object]) -> str:
-        """Claims as a JSON Web Token (RFC 8037), for the gateway, which knows the key by its id.
+        """Claims as a JSON Web Token (RFC 8037) for the gateway, which finds the key by its id.
 
-        Written out, since the library that the gateway reads it with takes 2 MB of a worker.
+        Written by hand, since the library that the gateway uses would take 2 MB of a worker.
         """
         header = {"alg": ASSERTION_ALGORITHM, "typ": "JWT", "kid": self.thumbprint}
         said = ".".join(encoded(json.dumps(part).encode()) for part in (header, claims))
@@ -79,10 +79,10 @@ class WorkerIdentity:
 
     @staticmethod
     def open(folder: Path) -> "WorkerIdentity":
-        """The keys in a folder, made there if it has none; only the owner can read them.
+        """The keys in a folder, created if it has none; only the owner can read them.
 
         Raises:
-            IdentityUnusable: the file cannot be read, or is no pair of keys.
+            IdentityUnusable: the file cannot be read, or does not contain the two keys.
         """
         path = folder / _FILE
         try:
@@ -95,7 +95,7 @@ class WorkerIdentity:
         except OSError as error:
             raise IdentityUnusable(
                 f"The worker's keys cannot be used: {error.filename}: {error.strerror}. The folder "
-                "has to belong to the user that the worker runs as."
+                "has to belong to the user that runs the worker."
             ) from error
 
     def _pem(self) -> bytes:
@@ -123,6 +123,6 @@ def _read(path: Path) -> WorkerIdentity:
 
 def _damaged(path: Path) -> str:
     return (
-        f"{path} does not hold a worker's keys. Remove it, so that the worker makes new ones, and "
-        "enrol it again with a new token."
+        f"{path} does not contain a worker's keys. Remove it, so that the worker makes new ones, "
+        "and enrol it again with a new token."
     )

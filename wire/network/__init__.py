@@ -1,1 +1,1 @@
-"""Connections: proxies, trusted authorities, the gateway's address, and what is in the way."""
+"""Connections: proxies, trusted authorities, the gateway's address, and diagnosis of failures."""

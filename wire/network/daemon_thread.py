@@ -1,7 +1,7 @@
-"""Blocking work aside from the event loop, in a thread that nobody waits for at the end.
+"""Runs blocking work in a daemon thread, which does not delay the end of the process.
 
-The loop's own threads are waited for when it ends, and a name server or a host that does not answer
-holds one for half a minute: a process that is told to leave would not.
+An event loop waits for its own threads when it ends. An unresponsive name server or host can block
+one for half a minute, so a process that is asked to stop would not.
 """
 
 import asyncio
@@ -12,12 +12,12 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def aside(step: Callable[[], T], seconds: float) -> T:
-    """Run a step that blocks; raises as it does, or TimeoutError."""
+async def in_daemon_thread(step: Callable[[], T], seconds: float) -> T:
+    """Run a blocking step; raises what it raises, or TimeoutError."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[T] = loop.create_future()
 
-    def tell(result: T | None, error: Exception | None) -> None:
+    def report(result: T | None, error: Exception | None) -> None:
         if ended.done():
             return
         if error is not None:
@@ -29,12 +29,12 @@ async def aside(step: Callable[[], T], seconds: float) -> T:
         result, error = None, None
         try:
             result = step()
-        except Exception as found:  # whatever it is, it is raised where it is waited for
+        except Exception as found:  # any exception: the caller who waits gets it
             error = found
         try:
-            loop.call_soon_threadsafe(tell, result, error)
+            loop.call_soon_threadsafe(report, result, error)
         except RuntimeError:
-            return  # the loop is closed: nobody waits any more
+            return  # the loop is closed, so nobody waits any more
 
     threading.Thread(target=work, daemon=True).start()
     return await asyncio.wait_for(ended, seconds)

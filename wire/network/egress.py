@@ -1,7 +1,7 @@
-"""The way out of a network: the proxy that its machines are told of, as every tool is told of it.
+"""The way out of a network: the proxy, configured by the same variables as for every other tool.
 
-`HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` (in lower case, too) are read here alone, so that gRPC
-and HTTP go one way. This machine itself is never reached through a proxy.
+Only this module reads `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` (also in lower case), so that gRPC
+and HTTP take the same way. This machine itself is never reached through a proxy.
 """
 
 import base64
@@ -22,7 +22,7 @@ NEVER_PROXIED: Final = (
     "169.254.169.254",
     "metadata.google.internal",
 )
-"""This machine, and its cloud's metadata service, which vouches for whoever asks it."""
+"""This machine, and its cloud's metadata service, which vouches for whichever machine asks it."""
 
 _PROXY = re.compile(
     r"(?:(?P<scheme>[a-z0-9+.-]+)://)?(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?"
@@ -33,12 +33,12 @@ _VARIABLES = ("https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY")
 
 
 class ProxyUnusable(ValueError):
-    """A proxy's variable cannot be used; the message has nothing of its user or password."""
+    """A proxy variable is unusable; the message contains neither user nor password."""
 
 
 @dataclass(frozen=True)
 class Proxy:
-    """An HTTP proxy, which is asked for a tunnel by CONNECT."""
+    """An HTTP proxy, which opens tunnels by CONNECT."""
 
     host: str
     """Without the brackets of an IPv6 address."""
@@ -51,18 +51,19 @@ class Proxy:
         """Read a variable's value.
 
         Raises:
-            ProxyUnusable: it is no proxy, or one of a kind that gRPC cannot pass.
+            ProxyUnusable: it is not a proxy's address, or gRPC does not support its scheme.
         """
         match = _PROXY.fullmatch(text.strip())
         if match is None or not 0 < int(match["port"] or 80) < 65536:
             raise ProxyUnusable(
-                f"{variable} is no proxy's address; write for example http://proxy.example.com:80 "
-                "(of a user or password, characters such as @ : / as %40 %3A %2F)"
+                f"{variable} is not a proxy's address; write for example "
+                "http://proxy.example.com:80 (in a user or password, write characters such as "
+                "@ : / as %40 %3A %2F)"
             )
         if (match["scheme"] or "http").lower() != "http":
             raise ProxyUnusable(
-                f"{variable} names a proxy that is reached by {match['scheme']}://, which gRPC "
-                "cannot; give the proxy's http:// address (what passes through it is TLS anyway)"
+                f"{variable} names a proxy with {match['scheme']}://, which gRPC does not support; "
+                "use the proxy's http:// address (the traffic through it is TLS anyway)"
             )
         return Proxy(
             match["host"].strip("[]"),
@@ -73,7 +74,7 @@ class Proxy:
 
     @property
     def address(self) -> str:
-        """`host:port`, without what it is asked with."""
+        """`host:port`, without user and password."""
         return host_and_port(self.host, self.port)
 
     @property
@@ -82,11 +83,11 @@ class Proxy:
         return (self.user, self.password) if self.user or self.password else None
 
     def for_grpc(self) -> HttpConnectProxyConfig:
-        """As the SDK takes it."""
+        """As the SDK expects it."""
         return HttpConnectProxyConfig(self.address, self.login)
 
     def headers(self) -> dict[str, str]:
-        """What a CONNECT is asked with."""
+        """The headers of a CONNECT request."""
         if self.login is None:
             return {}
         word = base64.b64encode(":".join(self.login).encode()).decode()
@@ -94,7 +95,7 @@ class Proxy:
 
 
 def host_and_port(host: str, port: int) -> str:
-    """Both as one word, an IPv6 address in brackets."""
+    """`host:port`, with an IPv6 address in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -105,11 +106,11 @@ def proxy_to(
 
     Args:
         host: A name, or an address with or without brackets.
-        secure: Whether by TLS or gRPC, rather than by HTTP in clear.
-        environment: Where the proxies stand.
+        secure: Whether it is reached by TLS or gRPC, rather than by plain HTTP.
+        environment: Contains the proxy variables.
 
     Raises:
-        ProxyUnusable: the variable cannot be used.
+        ProxyUnusable: see its name.
     """
     host = host.strip("[]").lower().rstrip(".")
     if _is_excepted(host, environment):
@@ -121,23 +122,23 @@ def proxy_to(
 
 
 def proxy_for(url: str) -> Proxy | None:
-    """The proxy for a URL; raises as `proxy_to`."""
+    """The proxy for a URL; raises like `proxy_to`."""
     parsed = urlsplit(url)
     return proxy_to(parsed.hostname or "", secure=parsed.scheme == "https")
 
 
 def except_this_machine(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Have every tool reach this machine, and its cloud's metadata, without the proxy."""
+    """Make every tool reach this machine, and its cloud's metadata service, without the proxy."""
     if not any(environment.get(name) for name in _VARIABLES):
         return
     entries = _no_proxy(environment)
     entries += [one for one in NEVER_PROXIED if one not in entries]
-    # Of tools, some read the one and some the other.
+    # Some tools read the one variable, and some the other.
     environment["NO_PROXY"] = environment["no_proxy"] = ",".join(entries)
 
 
 def secrets_of_proxies(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """What of the proxies' variables must not be shown."""
+    """The passwords in the proxy variables, which must be masked."""
     found: list[str] = []
     for variable in _VARIABLES:
         match = _PROXY.fullmatch(environment.get(variable, "").strip())
@@ -161,7 +162,7 @@ def _is_excepted(host: str, environment: Mapping[str, str]) -> bool:
 def _excepts(
     entry: str, host: str, address: ipaddress.IPv4Address | ipaddress.IPv6Address | None
 ) -> bool:
-    """As Go and curl read an entry: a name is meant with all below it, an address may be a net."""
+    """Reads an entry as Go and curl do: a name includes its subdomains, an address may be a net."""
     if entry == "*":
         return True
     if address is None:

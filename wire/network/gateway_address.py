@@ -1,4 +1,4 @@
-"""Where the gateway is, and how its certificate is known."""
+"""The gateway's address, and how its certificate is verified."""
 
 import re
 import ssl
@@ -14,29 +14,30 @@ _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class NoGatewayAddress(ValueError):
-    """It cannot be a gateway's address."""
+    """This is not a gateway's address."""
 
 
 @dataclass(frozen=True)
 class GatewayAddress:
-    """One address for all that a worker needs."""
+    """The one address that a worker needs."""
 
     url: str
-    """`https://host:port`, or `http://` on this machine alone."""
+    """`https://host:port`; `http://` only on this machine."""
     ca: str | None = None
-    """PEM of the authority that the gateway's certificate is of; else those of the system."""
+    """PEM of the authority that signed the gateway's certificate; by default, the system's."""
 
     @staticmethod
     def parse(url: str, ca: str | None = None) -> "GatewayAddress":
         """Read an address.
 
         Raises:
-            NoGatewayAddress: it is none, or would carry credentials in clear over a network.
+            NoGatewayAddress: it is not an address, or would send credentials unencrypted over a
+                network.
         """
         match = _URL.fullmatch(url)
         if match is None or not 0 < int(match["port"] or 443) < 65536:
             raise NoGatewayAddress(
-                f"{url!r} is no gateway; write for example https://gateway.example.com"
+                f"{url!r} is not a gateway; write for example https://gateway.example.com"
             )
         if match["scheme"] == "http" and match["host"] not in _LOOPBACK:
             raise NoGatewayAddress(
@@ -64,26 +65,26 @@ class GatewayAddress:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port that it listens on."""
         return int(self.target.rpartition(":")[2])
 
     def tls(self) -> TLSConfig | bool:
-        """What gRPC trusts; False where it is spoken in clear."""
+        """The TLS settings for gRPC; False without TLS."""
         if self.secure and self.ca is not None:
             return TLSConfig(server_root_ca_cert=self.ca.encode())
         return self.secure
 
     def context(self) -> ssl.SSLContext:
-        """What HTTP trusts; one for all that talk to it, since the authorities take 2 MB.
+        """The TLS context for HTTP; shared by all callers, since the authorities take 2 MB.
 
         Raises:
-            ssl.SSLError: the authority's certificate is none.
+            ssl.SSLError: the authority is not a valid certificate.
         """
         return self._context
 
     @cached_property
     def _context(self) -> ssl.SSLContext:
         context = ssl.create_default_context(cadata=self.ca)
-        # By this the gateway, and whatever stands before it, tells HTTP from gRPC.
+        # With this the gateway, and any load balancer in front of it, can tell HTTP from gRPC.
         context.set_alpn_protocols(["http/1.1"])
         return context

@@ -1,7 +1,7 @@
-"""A request to the gateway, on a connection of its own, by the standard library alone.
+"""Sends a request to the gateway on a new connection, using only the standard library.
 
-A worker asks for a credential every few minutes, and stands idle in between: a library that keeps
-connections would hold 3 MB of it all the while.
+A worker asks for a credential every few minutes, and is idle in between. An HTTP library with
+pooled connections would occupy 3 MB of it all the time.
 """
 
 import http.client
@@ -18,27 +18,27 @@ from wire.network.proxy_tunnel import ask_for_tunnel
 SECONDS: Final = 30.0
 """For each step: connecting, and each wait for the next bytes."""
 _LIMIT_BYTES: Final = 1024 * 1024
-"""No answer of a gateway is as long."""
+"""A gateway's answers are all shorter."""
 
 
 class NoAnswer(Exception):
-    """Nothing that is HTTP came back; why."""
+    """No HTTP answer came back; the message says why."""
 
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """What came back."""
+    """The answer to a request."""
 
     status: int
     content: bytes
 
 
 def post(gateway: GatewayAddress, path: str, body: bytes) -> HttpAnswer:
-    """Send JSON; redirects are not followed, since it is for this gateway alone. Blocks.
+    """Send JSON, only to this gateway: redirects are not followed. Blocks.
 
     Raises:
-        NoAnswer: nothing came back, or from somebody whose certificate is not trusted.
-        ProxyUnusable: the machine's proxy cannot be used.
+        NoAnswer: nothing came back, or the other side's certificate is not trusted.
+        ProxyUnusable: see its name.
     """
     proxy = proxy_for(gateway.url)
     try:
@@ -46,11 +46,11 @@ def post(gateway: GatewayAddress, path: str, body: bytes) -> HttpAnswer:
             connection.request("POST", path, body, {"Content-Type": "application/json"})
             answer = connection.getresponse()
             content = answer.read(_LIMIT_BYTES + 1)
-    # UnicodeError is of names that cannot be.
+    # Impossible host names raise UnicodeError.
     except (OSError, http.client.HTTPException, UnicodeError) as error:
         raise NoAnswer(_reason(error)) from error
     if len(content) > _LIMIT_BYTES:
-        raise NoAnswer("what comes back does not end")
+        raise NoAnswer("the answer is too long")
     return HttpAnswer(answer.status, content)
 
 

@@ -1,6 +1,6 @@
-"""What httpx is given here: the machine's proxy, and a worker's newest credential.
+"""Adapts the machine's proxy and a worker's credential for httpx.
 
-Apart from what these are made of, since an idle worker does without httpx.
+In a module of its own, since an idle worker does not import httpx.
 """
 
 from collections.abc import Generator
@@ -12,31 +12,31 @@ from wire.network.egress import Proxy, proxy_for
 
 
 def http_proxy(proxy: Proxy) -> httpx.Proxy:
-    """A proxy as httpx takes it; its errors name the URL, so nothing secret is in that."""
+    """A proxy for httpx. The URL contains no secret, since httpx's errors quote it."""
     return httpx.Proxy(f"http://{proxy.address}", auth=proxy.login)
 
 
 def http_proxy_of(url: str) -> httpx.Proxy | None:
-    """The proxy for a URL, as httpx takes it; raises as `proxy_to`."""
+    """The proxy for a URL, as httpx expects it; raises like `proxy_to`."""
     proxy = proxy_for(url)
     return http_proxy(proxy) if proxy else None
 
 
 class Renewed(Protocol):
-    """What has a credential that is renewed."""
+    """Has a credential that is renewed."""
 
     @property
     def token(self) -> str:
-        """The newest one; a secret."""
+        """The newest credential; a secret."""
 
 
 class Bearer(httpx.Auth):
-    """Shows the newest credential with each request."""
+    """Sends the newest credential with each request."""
 
     def __init__(self, credentials: Renewed) -> None:
         self._credentials = credentials
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """Add it."""
+        """Add the credential."""
         request.headers["Authorization"] = f"Bearer {self._credentials.token}"
         yield request

@@ -1,7 +1,7 @@
-"""Tries the way to a host, step by step, and says in words at which step it ends, and why.
+"""Tries to reach a host step by step, and describes which step fails, and why.
 
-Each step blocks, and is bounded by its socket; `bounded` runs one in a thread that nobody waits for
-at the end, since a name server that does not answer holds a thread for longer than that.
+Each step blocks, limited by its socket's timeout. `bounded` runs a step in a daemon thread, since
+an unresponsive name server can block a thread for longer than that.
 """
 
 import errno
@@ -16,19 +16,19 @@ from typing import Final, TypeVar
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from wire.network.daemon_thread import aside
+from wire.network.daemon_thread import in_daemon_thread
 from wire.network.egress import Proxy, host_and_port
 from wire.network.proxy_tunnel import ask_for_tunnel
 
 SECONDS: Final = 10.0
-"""For each step."""
+"""The limit of each step."""
 _MOST_ADDRESSES: Final = 8
 
 T = TypeVar("T")
 
 
 class Fails(Exception):
-    """A step fails: why, and what to do."""
+    """A step fails; says why, and what to do."""
 
     def __init__(self, said: str, what_to_do: str) -> None:
         super().__init__(said)
@@ -38,14 +38,14 @@ class Fails(Exception):
 
 @dataclass(frozen=True)
 class Host:
-    """A host that is needed."""
+    """A host to reach."""
 
     name: str
     """A name, or an address without brackets."""
     port: int
     proxy: Proxy | None = None
     trust: ssl.SSLContext | None = None
-    """What its certificate is known by; None if it is spoken to in clear."""
+    """The authorities that may have signed its certificate; None without TLS."""
 
     @property
     def address(self) -> str:
@@ -54,24 +54,24 @@ class Host:
 
     @property
     def dialled(self) -> tuple[str, int]:
-        """Where the connection goes to: the host, or its proxy."""
+        """The address to connect to: the host's, or its proxy's."""
         return (self.proxy.host, self.proxy.port) if self.proxy else (self.name, self.port)
 
 
 async def bounded(step: Callable[[], T], seconds: float = SECONDS) -> T:
-    """Run a step that blocks.
+    """Run a blocking step.
 
     Raises:
-        Fails: as the step says, or because it takes too long.
+        Fails: the step fails, or takes too long.
     """
     try:
-        return await aside(step, seconds)
+        return await in_daemon_thread(step, seconds)
     except TimeoutError:
         raise Fails(f"nothing came back within {seconds:.0f} s", "Try again; see above.") from None
 
 
 def resolve(host: Host) -> list[str]:
-    """The addresses of what is dialled.
+    """The addresses of the host, or of its proxy.
 
     Raises:
         Fails: it has none, or no name server answers.
@@ -91,7 +91,7 @@ def resolve(host: Host) -> list[str]:
             "only a proxy knows needs HTTPS_PROXY set.",
         ) from None
     except UnicodeError:
-        raise Fails(f"{name} is no name", "Correct it in the enrolment file.") from None
+        raise Fails(f"{name} is not a host name", "Correct it in the enrolment file.") from None
     return list(dict.fromkeys(str(one[4][0]) for one in found))[:_MOST_ADDRESSES]
 
 
@@ -116,7 +116,7 @@ def connect(address: str, port: int) -> socket.socket:
                 f"has no route from here ({'IPv6' if ':' in address else 'IPv4'})",
                 "Give this machine a route of that kind, or the host an address of the other.",
             ),
-            errno.EHOSTUNREACH: ("is not to be reached", "Look at routes and firewalls."),
+            errno.EHOSTUNREACH: ("cannot be reached", "Look at routes and firewalls."),
         }.get(error.errno or 0, (str(error.strerror or error), "Look at routes and firewalls."))
         raise Fails(f"{where} {why[0]}", why[1]) from None
 
@@ -125,7 +125,7 @@ def tunnel(connection: socket.socket, host: Host, proxy: Proxy) -> None:
     """Ask the proxy for a tunnel to the host.
 
     Raises:
-        Fails: the proxy gives none.
+        Fails: the proxy refuses, or does not answer.
     """
     try:
         status, reason = ask_for_tunnel(connection, host.address, proxy)
@@ -136,23 +136,23 @@ def tunnel(connection: socket.socket, host: Host, proxy: Proxy) -> None:
         ) from None
     if status == http.client.OK:
         return
-    told = f"the proxy {proxy.address} answers {status} {_plain(reason)}"
+    refusal = f"the proxy {proxy.address} answers {status} {_plain(reason)}"
     if status == http.client.PROXY_AUTHENTICATION_REQUIRED:
         given = "the user and password in HTTPS_PROXY" if proxy.user else "no user"
         raise Fails(
-            f"{told}: it was given {given}",
+            f"{refusal}: it was given {given}",
             "Set HTTPS_PROXY=http://USER:PASSWORD@host:port (Basic; characters such as @ as %40).",
         )
     if status in (http.client.FORBIDDEN, http.client.METHOD_NOT_ALLOWED):
-        raise Fails(told, f"Have the proxy allow CONNECT to {host.address}.")
+        raise Fails(refusal, f"Have the proxy allow CONNECT to {host.address}.")
     raise Fails(
-        told, f"Can the proxy itself reach {host.address}? If it need not, name it in NO_PROXY."
+        refusal, f"Can the proxy itself reach {host.address}? If it need not, name it in NO_PROXY."
     )
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What a certificate says."""
+    """The certificate that a host showed."""
 
     subject: str
     names: tuple[str, ...]
@@ -179,7 +179,7 @@ class Shown:
 
 
 def handshake(host: Host, address: str, trust: ssl.SSLContext) -> Shown:
-    """TLS with the host, on a connection of its own.
+    """Perform a TLS handshake with the host, on a new connection.
 
     Raises:
         Fails: its certificate is not trusted, or there is no TLS.
@@ -196,7 +196,7 @@ def handshake(host: Host, address: str, trust: ssl.SSLContext) -> Shown:
     except (OSError, ValueError) as error:
         raise Fails(
             f"the connection is cut during the TLS handshake ({type(error).__name__})",
-            f"A firewall that goes by names has to let {host.name} through.",
+            f"If a firewall filters by host name, it has to let {host.name} through.",
         ) from None
 
 
@@ -209,7 +209,7 @@ def _shaken(host: Host, address: str, trust: ssl.SSLContext) -> Shown:
 
 
 def _whatever_it_shows(host: Host, address: str) -> Shown | None:
-    """The certificate that was not trusted; only to tell whose it is."""
+    """The certificate that was not trusted; used only to describe it."""
     trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trust.check_hostname = False
     trust.verify_mode = ssl.CERT_NONE
@@ -221,13 +221,13 @@ def _whatever_it_shows(host: Host, address: str) -> Shown | None:
 
 _EXPIRED, _NOT_YET, _OTHER_NAME, _OTHER_ADDRESS = 10, 9, 62, 64
 _SELF_SIGNED: Final = 18
-"""OpenSSL's numbers."""
+"""OpenSSL's codes of verification errors."""
 
 
 def _about_certificate(
     host: Host, error: ssl.SSLCertVerificationError, shown: Shown | None
 ) -> Fails:
-    issuer = f"issued by {shown.issuer!r}" if shown else "of which nothing more is known"
+    issuer = f"issued by {shown.issuer!r}" if shown else "whose content is not known"
     match error.verify_code:
         case code if code == _EXPIRED:
             since = f" since {shown.ends:%Y-%m-%d %H:%M} UTC" if shown else ""
@@ -251,11 +251,11 @@ def _about_certificate(
         case code:
             itself = ", by itself" if code == _SELF_SIGNED else ""
             return Fails(
-                f"its certificate, {issuer}{itself}, is of nobody that this worker trusts: "
-                f"{error.verify_message}",
-                "If that issuer is your company's (a proxy or firewall that looks into TLS), name "
+                f"its certificate, {issuer}{itself}, is not from an authority that this worker "
+                f"trusts: {error.verify_message}",
+                "If that issuer is your company's (a proxy or firewall that intercepts TLS), name "
                 'its certificate in the enrolment file: ca_bundle = "/etc/exclave/ca.pem". If it '
-                "is not, somebody stands in between.",
+                "is not, somebody is intercepting the connection.",
             )
 
 
@@ -268,5 +268,5 @@ def _named(name: x509.Name) -> str:
 
 
 def _plain(text: str) -> str:
-    """Others' words on one line, bounded."""
+    """A foreign text on one line, printable and not too long."""
     return "".join(one for one in text if one.isprintable())[:100]

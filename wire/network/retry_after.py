@@ -1,11 +1,11 @@
-"""How long an HTTP server wants to be left alone."""
+"""How long an HTTP server asks to wait before a retry."""
 
 import time
 from email.utils import parsedate_to_datetime
 
 
 def seconds_of(retry_after: str) -> float:
-    """Of a `Retry-After`, which has seconds or a date by RFC 9110; 0 where it has neither."""
+    """The wait in a `Retry-After` header: seconds or a date (RFC 9110); 0 if it is neither."""
     if retry_after.isdecimal():
         return float(retry_after)
     try:

@@ -1,7 +1,7 @@
-"""Whom this machine's connections trust: the system's authorities, and one that is given once.
+"""The authorities that this machine's connections trust: the system's, and a further one.
 
-A company that looks into TLS has an authority of its own. It is named in the enrolment, and then
-holds for gRPC, HTTP, the store and every tool.
+A company whose proxy intercepts TLS has an authority of its own. It is named once, in the
+enrolment, and then applies to gRPC, HTTP, the store and every tool.
 """
 
 import os
@@ -25,7 +25,7 @@ VARIABLES: Final = (
     "GIT_SSL_CAINFO",
     "NODE_EXTRA_CA_CERTS",
 )
-"""Where tools look for a bundle."""
+"""The variables in which tools look for a bundle."""
 
 _OF_SYSTEMS: Final = (
     "/etc/ssl/certs/ca-certificates.crt",  # Debian, Ubuntu, Alpine
@@ -37,22 +37,22 @@ _OF_SYSTEMS: Final = (
 
 
 class TrustUnusable(ValueError):
-    """The authority's file cannot be used; the message says why and what to do."""
+    """The authority's file is unusable; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Trust:
-    """The authorities that were given besides the system's."""
+    """The trusted authorities: the system's, and those of the enrolment."""
 
     own: str = ""
-    """PEM."""
+    """PEM of the enrolment's authorities."""
 
     @staticmethod
     def read(file: str | None) -> "Trust":
-        """What is in that file.
+        """The authorities in a file.
 
         Raises:
-            TrustUnusable: it cannot be read, or has no certificate in it.
+            TrustUnusable: it cannot be read, or contains no certificate.
         """
         if file is None:
             return Trust()
@@ -73,35 +73,35 @@ class Trust:
         return Trust("\n".join(found) + "\n")
 
     def authorities(self, pinned: str | None = None) -> str | None:
-        """The PEM of all that a connection may trust; None for the system's own.
+        """PEM of all authorities that a connection may trust; None for only the system's.
 
         Args:
-            pinned: What the other side's certificate is known by, instead of the system's.
+            pinned: PEM of authorities that replace the system's for this connection.
         """
         if pinned is not None:
             return "\n".join([*_certificates(pinned), *_certificates(self.own)]) + "\n"
         return self.bundle() if self.own else None
 
     def context(self) -> ssl.SSLContext:
-        """What HTTP to anybody trusts."""
+        """The TLS context for HTTP to any host."""
         return ssl.create_default_context(cadata=self.authorities())
 
     def bundle(self, environment: Mapping[str, str] = os.environ) -> str:
-        """The PEM of the system's authorities, of what the environment names, and of ours."""
+        """PEM of the system's authorities, the environment's, and the enrolment's."""
         found: list[str] = []
         for file in _system_files(environment):
             found += _certificates(file.read_text(encoding="utf-8", errors="replace"))
         return "\n".join(dict.fromkeys([*found, *_certificates(self.own)])) + "\n"
 
     def spread(self, folder: Path, environment: MutableMapping[str, str] = os.environ) -> None:
-        """Have this process, and every tool that gets its environment, trust the same.
+        """Make this process, and every tool that inherits its environment, trust the same.
 
         Args:
-            folder: Where the bundle is written.
-            environment: Where it is named.
+            folder: The folder to write the bundle to.
+            environment: The variables to set.
 
         Raises:
-            TrustUnusable: it cannot be written.
+            TrustUnusable: the bundle cannot be written.
         """
         if not self.own:
             return

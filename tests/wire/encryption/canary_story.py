@@ -1,4 +1,4 @@
-"""A story with a secret in every kind of payload, and what can be found of it afterwards."""
+"""A story with a secret in every kind of payload, and a search for those secrets afterwards."""
 
 import asyncio
 import base64
@@ -33,7 +33,7 @@ ONCE = RetryPolicy(maximum_attempts=1)
 PREFIX = "canary-"
 
 
-class Told(Command):
+class Step(Command):
     text: str
     then: str = ""
 
@@ -48,7 +48,7 @@ class Done(Message):
 
 @dataclass
 class Secrets:
-    """Every secret that was made, by what it went through."""
+    """Every secret that was made, by the kind of payload that it was in."""
 
     made: dict[str, str] = field(default_factory=dict)
 
@@ -57,18 +57,18 @@ class Secrets:
 
 
 SECRET = Secrets()
-"""The same for both sides, which are one process here."""
+"""Shared by both sides, which are one process here."""
 _failed_tasks: set[str] = set()
 
 
 def forget() -> None:
-    """Before the story is told anew."""
+    """Reset, before the story runs again."""
     SECRET.made.clear()
     _failed_tasks.clear()
 
 
-@activity.defn(name="tell")
-async def tell(input: Work) -> Done:
+@activity.defn(name="answer")
+async def answer(input: Work) -> Done:
     return Done(text=SECRET("activity-result") if input.text else "")
 
 
@@ -107,19 +107,19 @@ async def time_out(input: Work) -> Done:
 @workflow.defn(name="Child")
 class Child:
     def __init__(self) -> None:
-        self._told = ""
+        self._heard = ""
 
     @workflow.run
-    async def run(self, input: Told) -> Done:
-        await workflow.wait_condition(lambda: self._told != "")
+    async def run(self, input: Step) -> Done:
+        await workflow.wait_condition(lambda: self._heard != "")
         if input.then == "fail":
             raise ApplicationError(SECRET("child-failure"), SECRET("child-details"))
         return Done(text=SECRET("child-result"))
 
     @workflow.signal
-    def hear(self, told: Told) -> None:
-        assert told.text == SECRET("external-signal")
-        self._told = told.text
+    def hear(self, step: Step) -> None:
+        assert step.text == SECRET("external-signal")
+        self._heard = step.text
 
 
 @workflow.defn(name="Parent")
@@ -128,7 +128,7 @@ class Parent:
         self._heard: list[str] = []
 
     @workflow.run
-    async def run(self, input: Told) -> Done:
+    async def run(self, input: Step) -> Done:
         if input.then == "end":
             assert input.text == SECRET("continued")
             assert workflow.memo_value("noted") == SECRET("carried-memo")
@@ -149,12 +149,13 @@ class Parent:
         await self._children()
         await workflow.wait_condition(lambda: len(self._heard) == 2)
         workflow.continue_as_new(
-            Told(text=SECRET("continued"), then="end"), memo={"noted": SECRET("carried-memo")}
+            Step(text=SECRET("continued"), then="end"),
+            memo={"noted": SECRET("carried-memo")},
         )
 
     async def _on_the_worker(self) -> None:
         done = await workflow.execute_activity(
-            tell, Work(text=SECRET("activity-input")), task_queue=QUEUE,
+            answer, Work(text=SECRET("activity-input")), task_queue=QUEUE,
             start_to_close_timeout=SOON, summary=SECRET("activity-summary"),
         )  # fmt: skip
         assert done.text == SECRET("activity-result")
@@ -183,10 +184,10 @@ class Parent:
     async def _children(self) -> None:
         for then in ("", "fail"):
             child = await workflow.start_child_workflow(
-                Child.run, Told(text=SECRET("child-input"), then=then), id=f"action/acme/{then}",
+                Child.run, Step(text=SECRET("child-input"), then=then), id=f"action/acme/{then}",
                 static_summary=SECRET("child-summary"), memo={"of": SECRET("child-memo")},
             )  # fmt: skip
-            await child.signal(Child.hear, Told(text=SECRET("external-signal")))
+            await child.signal(Child.hear, Step(text=SECRET("external-signal")))
             try:
                 assert (await child).text == SECRET("child-result")
             except ChildWorkflowError as error:
@@ -194,27 +195,27 @@ class Parent:
                 assert error.cause.message == SECRET("child-failure")
 
     @workflow.signal
-    def hear(self, told: Told) -> None:
-        assert told.text == SECRET("signal")
-        self._heard.append(told.text)
+    def hear(self, step: Step) -> None:
+        assert step.text == SECRET("signal")
+        self._heard.append(step.text)
 
     @workflow.update
-    def change(self, told: Told) -> Done:
-        if told.then == "fail":
+    def change(self, step: Step) -> Done:
+        if step.then == "fail":
             raise ApplicationError(SECRET("update-failure"))
-        self._heard.append(told.text)
+        self._heard.append(step.text)
         return Done(text=SECRET("update-result"))
 
     @change.validator
-    def check_change(self, told: Told) -> None:
-        assert told.text == SECRET("update-input")
-        if told.then == "refuse":
+    def check_change(self, step: Step) -> None:
+        assert step.text == SECRET("update-input")
+        if step.then == "refuse":
             raise ApplicationError(SECRET("update-refusal"))
 
     @workflow.query
-    def ask(self, told: Told) -> Done:
-        assert told.text == SECRET("query-input")
-        if told.then == "fail":
+    def ask(self, step: Step) -> Done:
+        assert step.text == SECRET("query-input")
+        if step.then == "fail":
             raise ApplicationError(SECRET("query-failure"))
         return Done(text=SECRET("query-result"))
 
@@ -228,25 +229,25 @@ def control_worker(client: Client) -> Worker:
 
 def install_worker(client: Client) -> Worker:
     return Worker(
-        client, task_queue=QUEUE, activities=[tell, beat, break_, time_out],
+        client, task_queue=QUEUE, activities=[answer, beat, break_, time_out],
         interceptors=[Readable()], max_heartbeat_throttle_interval=timedelta(milliseconds=10),
     )  # fmt: skip
 
 
 async def tell_story(client: Client) -> None:
-    """Everything that a person, a workflow and a worker can say, with a secret in each."""
+    """Everything that a person, a workflow and a worker can send, with a secret in each."""
     run = await client.start_workflow(
-        Parent.run, Told(text=SECRET("input")), id="deploy/acme/1", task_queue=CONTROL,
+        Parent.run, Step(text=SECRET("input")), id="deploy/acme/1", task_queue=CONTROL,
         memo={"said": SECRET("memo")}, static_summary=SECRET("summary"),
         static_details=SECRET("static-details"),
     )  # fmt: skip
     await _updates_and_queries(client)
-    await run.signal(Parent.hear, Told(text=SECRET("signal")))
+    await run.signal(Parent.hear, Step(text=SECRET("signal")))
     assert (await run.result()).text == SECRET("result")
     described = await client.get_workflow_handle("deploy/acme/1").describe()
     assert (await described.memo())["noted"] == SECRET("carried-memo")
     failing = await client.start_workflow(
-        Parent.run, Told(text="", then="fail"), id="deploy/acme/2", task_queue=CONTROL
+        Parent.run, Step(text="", then="fail"), id="deploy/acme/2", task_queue=CONTROL
     )
     try:
         await failing.result()
@@ -263,14 +264,14 @@ async def _updates_and_queries(client: Client) -> None:
     run = client.get_workflow_handle_for(Parent.run, "deploy/acme/1")
     for then, said in (("refuse", "update-refusal"), ("fail", "update-failure")):
         try:
-            await run.execute_update(Parent.change, Told(text=SECRET("update-input"), then=then))
+            await run.execute_update(Parent.change, Step(text=SECRET("update-input"), then=then))
             raise AssertionError("it was to be refused")
         except WorkflowUpdateFailedError as error:
             assert isinstance(error.cause, ApplicationError)
             assert error.cause.message == SECRET(said)
-    changed = await run.execute_update(Parent.change, Told(text=SECRET("update-input")))
+    changed = await run.execute_update(Parent.change, Step(text=SECRET("update-input")))
     assert changed.text == SECRET("update-result")
-    answer = await run.query(Parent.ask, Told(text=SECRET("query-input")))
+    answer = await run.query(Parent.ask, Step(text=SECRET("query-input")))
     assert answer.text == SECRET("query-result")
 
 
@@ -279,7 +280,7 @@ async def _scheduled(client: Client) -> None:
         "nightly",
         Schedule(
             action=ScheduleActionStartWorkflow(
-                Child.run, Told(text=SECRET("schedule-input")), id="action/acme/nightly",
+                Child.run, Step(text=SECRET("schedule-input")), id="action/acme/nightly",
                 task_queue=CONTROL, memo={"by": SECRET("schedule-memo")},
                 static_summary=SECRET("schedule-summary"),
             ),
@@ -292,13 +293,13 @@ async def _scheduled(client: Client) -> None:
     begun = actions[0].action
     run = client.get_workflow_handle_for(Child.run, getattr(begun, "workflow_id"))  # noqa: B009
     assert run.id.startswith("action/acme/nightly-")
-    await run.signal(Child.hear, Told(text=SECRET("external-signal")))
+    await run.signal(Child.hear, Step(text=SECRET("external-signal")))
     assert (await run.result()).text == SECRET("child-result")
 
 
 async def _alone(client: Client) -> None:
     done = await client.execute_activity(
-        tell, Work(text=SECRET("alone-input")), id="alone", task_queue=QUEUE,
+        answer, Work(text=SECRET("alone-input")), id="alone", task_queue=QUEUE,
         start_to_close_timeout=SOON,
     )  # fmt: skip
     assert done.text == SECRET("activity-result")
@@ -314,7 +315,7 @@ async def _alone(client: Client) -> None:
 
 
 def forms(secret: str) -> Iterator[bytes]:
-    """How a secret may lie in a file."""
+    """The forms that a secret may have in a file."""
     data = secret.encode()
     yield data
     yield data[::-1]
@@ -324,7 +325,7 @@ def forms(secret: str) -> Iterator[bytes]:
     yield "".join(f"\\u{ord(letter):04x}" for letter in secret).encode()
     yield json.dumps(secret).encode()[1:-1]
     for shift in range(3):
-        # Whatever stands before it: the letters that depend on the neighbours are cut off.
+        # At any offset: the base64 letters that depend on neighbouring bytes are cut off.
         coded = base64.b64encode(b"\0" * shift + data)
         yield coded[4 if shift else 0 : len(coded) - 4]
 

@@ -27,13 +27,13 @@ PASSING = {
     *("query-input", "query-result", "current-details", "update-refusal"),
     *("heartbeat", "local-input"),
 }
-"""What never is in a history: answers, what was refused, what stays in a worker. A heartbeat lies
-in the database until the next."""
+"""Secrets that are never in a history: in answers, refused payloads, and what stays in a worker. A
+heartbeat is in the database until the next one."""
 
 
 @asynccontextmanager
 async def temporal(folder: Path) -> AsyncIterator[str]:
-    """A server with its database in a file; its address."""
+    """The address of a server with its database in a file."""
     for tries_left in reversed(range(3)):
         try:
             environment = await WorkflowEnvironment.start_local(
@@ -47,7 +47,7 @@ async def temporal(folder: Path) -> AsyncIterator[str]:
             )
             break
         except RuntimeError:
-            # The SDK gives it 5 s, which a busy machine may not keep.
+            # The SDK gives it 5 s, which may not be enough on a busy machine.
             if not tries_left:
                 raise
     async with environment:
@@ -56,7 +56,7 @@ async def temporal(folder: Path) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def logging_to(file: Path) -> AsyncIterator[None]:
-    """Everything that is logged, also by the SDK, as a worker's process writes it."""
+    """Log everything, also from the SDK, as a worker process does."""
     handler = logging.FileHandler(file)
     handler.setFormatter(WordlessExceptions("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root = logging.getLogger()
@@ -110,9 +110,9 @@ async def a_worker_takes_nothing_that_is_not_for_it(
     stranger = await connect_once(where, KeyRing(MasterKeys.new()))
     other = await connect_once(where, KeyRing(keys.for_install("dev", "other")))
 
-    def telling(client: Client, tries: RetryPolicy | None = None) -> Awaitable[canary_story.Done]:
+    def asking(client: Client, tries: RetryPolicy | None = None) -> Awaitable[canary_story.Done]:
         return client.execute_activity(
-            canary_story.tell,
+            canary_story.answer,
             canary_story.Work(text="do it"),
             id=f"forged-{uuid4()}",
             task_queue=canary_story.QUEUE,
@@ -123,13 +123,13 @@ async def a_worker_takes_nothing_that_is_not_for_it(
     install = await connect_once(where, KeyRing(keys.for_install("dev", "acme")))
     async with canary_story.install_worker(install):
         with pytest.raises(ActivityFailureError) as caught:
-            await telling(plain)
+            await asking(plain)
         assert typed(caught.value.cause) == "PayloadRefused"
         with pytest.raises(ActivityFailureError) as caught:
-            await telling(stranger, canary_story.ONCE)
+            await asking(stranger, canary_story.ONCE)
         assert typed(caught.value.cause) == "KeyMissing"
     with pytest.raises(KeyMissing):
-        await telling(other)
+        await asking(other)
 
 
 def typed(error: BaseException | None) -> str | None:
@@ -151,7 +151,7 @@ async def what_people_send_in_plain_is_taken_and_answered_encrypted(
             await run.result()
         answer = await control.get_workflow_handle(run.id, result_type=canary_story.Done).result()
         assert answer.text == canary_story.SECRET("child-result")
-        # What is one install's, copied to another, is bad input there.
+        # One install's payload, copied to another install, is bad input there.
         events = (await control.get_workflow_handle(run.id).fetch_history()).events
         result = events[-1].workflow_execution_completed_event_attributes.result.payloads[0]
         copied = await person.start_workflow(

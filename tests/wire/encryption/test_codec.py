@@ -1,4 +1,4 @@
-"""The codec and the keys: what can be read by whom, and what is refused."""
+"""The codec and the keys: who can read what, and what is refused."""
 
 import dataclasses
 import json
@@ -62,7 +62,7 @@ payloads = st.builds(
 
 
 @given(payload=payloads)
-def test_what_the_control_side_says_the_worker_reads_and_the_other_way(payload: Payload) -> None:
+def test_the_control_side_and_the_worker_read_each_others_payloads(payload: Payload) -> None:
     there = control(activity("install.acme", "deploy/acme/1")).encrypt(payload)
     assert worker().decrypt(there) == payload
     back = worker().encrypt(payload)
@@ -123,7 +123,7 @@ def test_plain_payloads_are_for_the_control_side_alone() -> None:
 
 @pytest.mark.parametrize("queue", ["install.acme", "build", None])
 def test_no_worker_answers_in_plain_text(queue: str | None) -> None:
-    """A gateway's host holds no key, and must not answer in a worker's name without one."""
+    """A gateway's host has no key, and must not be able to answer in a worker's name."""
     there = activity(queue, "deploy/acme/1" if queue else None)
     assert refusal(control(there).decrypt(PLAIN)) == "PayloadRefused"
     ours = activity("control", "deploy/acme/1")
@@ -139,7 +139,7 @@ NOT_STARTED = plain("ACTIVITY_ID_NOT_STARTED")
 
 @pytest.mark.parametrize("queue", ["install.acme", "build"])
 async def test_what_temporal_says_of_a_cancel_is_read_and_is_no_result(queue: str) -> None:
-    """It has no key. As the details of a failure its words say nothing that is worth making up."""
+    """The server has no key. In the details of a failure, its text is not worth forging."""
     there = activity(queue, "deploy/acme/1")
     converter = encrypting(KeyRing(MASTER), "dev").with_context(there)
     assert await converter.decode([NOT_STARTED]) == ["ACTIVITY_ID_NOT_STARTED"]
@@ -166,10 +166,10 @@ def test_only_exactly_what_temporal_says_passes(almost: Payload) -> None:
 
 
 @pytest.mark.parametrize("queue", ["install.acme", None])
-async def test_of_an_activity_by_itself_temporal_tells_why_it_was_cancelled(
+async def test_temporal_states_why_a_standalone_activity_was_cancelled(
     queue: str | None,
 ) -> None:
-    """The reason is any text, and never what the activity came to."""
+    """The reason may be any text, and is never the activity's result."""
     there = activity(queue, None)
     converter = encrypting(KeyRing(MASTER), "dev").with_context(there)
     assert await converter.decode([plain("not needed")]) == ["not needed"]
@@ -184,7 +184,7 @@ def at(type_: str, workflow_id: str = "deploy/acme/1") -> ActivitySerializationC
 
 
 def test_an_answer_is_of_one_activity_of_one_workflow() -> None:
-    """A gateway's host sees what is encrypted, and must not put it in another's place."""
+    """A gateway's host sees encrypted answers, and must not be able to swap them."""
     plain = Encryption(KeyRing(ACME), "dev")
     answer = plain.with_context(at("terraform.apply")).encrypt(PLAIN)
     assert control(at("terraform.apply")).decrypt(answer) == PLAIN
@@ -201,7 +201,7 @@ def test_an_answer_is_of_one_activity_of_one_workflow() -> None:
 
 
 def test_an_answer_of_a_build_worker_is_of_one_build() -> None:
-    """It builds many apps with one key: what one build came to is not what another does."""
+    """It builds many apps with one key, so answers of different builds must not be exchangeable."""
 
     def assembling(build: str) -> ActivitySerializationContext:
         return dataclasses.replace(activity("build", build), activity_type="build.assemble")
@@ -213,14 +213,14 @@ def test_an_answer_of_a_build_worker_is_of_one_build() -> None:
         assert refusal(control(assembling(other)).decrypt(answer)) == "PayloadRefused"
 
 
-def test_what_a_worker_was_told_is_no_answer() -> None:
-    """What an apply is told would do for what an apply answers."""
-    told = control(at("terraform.apply")).encrypt(PLAIN)
-    assert refusal(control(at("terraform.apply")).decrypt(told)) == "PayloadRefused"
+def test_a_workers_input_is_not_an_answer() -> None:
+    """Otherwise, the input of an apply would pass as its answer."""
+    request = control(at("terraform.apply")).encrypt(PLAIN)
+    assert refusal(control(at("terraform.apply")).decrypt(request)) == "PayloadRefused"
     of_workflow = control(workflow("deploy/acme/1")).encrypt(PLAIN)
     assert refusal(control(at("terraform.apply")).decrypt(of_workflow)) == "PayloadRefused"
     here = Encryption(KeyRing(ACME), "dev").with_context(at("terraform.apply"))
-    assert here.decrypt(told) == PLAIN
+    assert here.decrypt(request) == PLAIN
     assert here.decrypt(here.encrypt(PLAIN)) == PLAIN, "its own heartbeat, at the next attempt"
     assert refusal(here.decrypt(of_workflow)) == "PayloadRefused"
 
@@ -234,13 +234,13 @@ def test_what_one_asks_of_an_install_by_itself_is_answered_by_that_install() -> 
     there = Encryption(KeyRing(ACME), "dev")
     answer = there.with_context(alone()).encrypt(PLAIN)
     assert control(alone()).decrypt(answer) == PLAIN
-    # Another install's worker, another question, the same at another time, and the question itself.
+    # Another install's answer, another question's, an earlier one's, and the question itself.
     for elsewhere in (alone("other"), alone(type_="operation.log"), alone(id="2")):
         assert refusal(control(elsewhere).decrypt(answer)) == "PayloadRefused"
-    told = control(alone()).encrypt(PLAIN)
-    assert there.with_context(alone()).decrypt(told) == PLAIN
-    assert refusal(control(alone()).decrypt(told)) == "PayloadRefused"
-    # So it is read by those who know of the id alone.
+    request = control(alone()).encrypt(PLAIN)
+    assert there.with_context(alone()).decrypt(request) == PLAIN
+    assert refusal(control(alone()).decrypt(request)) == "PayloadRefused"
+    # It is read by clients who know only the id.
     assert control(activity(None, None)).decrypt(answer) == PLAIN
 
 
@@ -249,13 +249,13 @@ def test_what_older_workers_and_commands_say_without_a_name_is_read() -> None:
     nameless = there.encrypt(PLAIN)
     assert control(alone()).decrypt(nameless) == PLAIN
     assert refusal(control(alone("other")).decrypt(nameless)) == "PayloadRefused"
-    # Whose it is they do say, since the queue is known to them.
-    told = control(workflow("deploy/acme/1")).encrypt(PLAIN)
-    assert there.with_context(alone()).decrypt(told) == PLAIN
+    # They do state the subject, since they know the queue.
+    request = control(workflow("deploy/acme/1")).encrypt(PLAIN)
+    assert there.with_context(alone()).decrypt(request) == PLAIN
     answer = there.with_context(at("plan.view")).encrypt(PLAIN)
     assert refusal(control(alone()).decrypt(answer)) == "PayloadRefused"
     other = Encryption(KeyRing(ACME), "dev").with_context(at("terraform.plan"))
-    assert refusal(other.decrypt(told)) == "PayloadRefused"
+    assert refusal(other.decrypt(request)) == "PayloadRefused"
 
 
 def test_what_came_through_the_codec_server_is_read_on_the_control_side_alone() -> None:
@@ -313,7 +313,7 @@ def test_whose_a_payload_is(context: Any, subject: str | None) -> None:
     assert subject_of(context) == subject
 
 
-async def test_a_refused_payload_is_refused_where_somebody_is_told() -> None:
+async def test_a_refused_payload_is_refused_where_it_is_read() -> None:
     tampered = Payload(metadata={"encoding": ENCRYPTED, SUBJECT: b"install/acme"}, data=b"")
     tampered.metadata[KEY_ID] = MASTER.current.encode()
     converter = encrypting(KeyRing(MASTER), "dev").with_context(workflow("deploy/acme/1"))
@@ -324,10 +324,10 @@ async def test_a_refused_payload_is_refused_where_somebody_is_told() -> None:
     tampered.metadata[KEY_ID] = b"later"
     with pytest.raises(Unreadable, match="not given"):
         await converter.decode([tampered], [DeployInput])
-    [told] = await encrypting(KeyRing(ACME), "dev").decode([PLAIN], [PlanInput])
-    assert isinstance(told, Refused)
-    assert isinstance(told.error, PayloadRefused)
-    assert told.error.non_retryable
+    [argument] = await encrypting(KeyRing(ACME), "dev").decode([PLAIN], [PlanInput])
+    assert isinstance(argument, Refused)
+    assert isinstance(argument.error, PayloadRefused)
+    assert argument.error.non_retryable
 
 
 async def test_without_keys_nothing_is_different_but_what_is_encrypted() -> None:
@@ -335,9 +335,9 @@ async def test_without_keys_nothing_is_different_but_what_is_encrypted() -> None
     sealed = worker().encrypt(PLAIN)
     with pytest.raises(Unreadable, match="EXCLAVE_KEYS"):
         CONVERTER.from_payload(sealed, DeployInput)
-    told = CONVERTER.from_payload(sealed, PlanInput)
-    assert isinstance(told, Refused)
-    assert isinstance(told.error, KeyMissing)
+    argument = CONVERTER.from_payload(sealed, PlanInput)
+    assert isinstance(argument, Refused)
+    assert isinstance(argument.error, KeyMissing)
 
 
 def test_keys_are_not_shown(tmp_path: Path) -> None:
@@ -350,7 +350,7 @@ def test_keys_are_not_shown(tmp_path: Path) -> None:
     assert MasterKeys.read(path) == MASTER
     with pytest.raises(KeyFileError, match="is there already"):
         MASTER.write(path)
-    # What is broken is told without a word of it.
+    # Errors about a broken file contain nothing of it.
     content = json.loads(path.read_text())
     content["keys"]["short"] = "c2hvcnQtc2VjcmV0"
     path.write_text(json.dumps(content))
@@ -358,7 +358,7 @@ def test_keys_are_not_shown(tmp_path: Path) -> None:
         MasterKeys.read(path)
     assert "c2hvcnQ" not in str(caught.value)
     assert stored not in str(caught.value)
-    with pytest.raises(KeyFileError, match="is no file of worker keys"):
+    with pytest.raises(KeyFileError, match="is not a file of worker keys"):
         WorkerKeys.read(path)
 
 

@@ -1,4 +1,4 @@
-"""The codec server: who is answered, and with what."""
+"""The codec server: which callers it answers, and how."""
 
 import asyncio
 import base64
@@ -24,7 +24,7 @@ HEADERS = {"X-Namespace": "dev", "Authorization": f"Bearer {TOKEN}"}
 
 
 class Server:
-    """The app, as a caller at `host` reaches it at `url`."""
+    """The app, called from `host` at `url`."""
 
     def __init__(
         self, token: str | None = TOKEN, *, host: str = "127.0.0.1", url: str = "http://127.0.0.1"

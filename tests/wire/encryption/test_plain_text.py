@@ -1,4 +1,4 @@
-"""What comes from Temporal as it lies there can be read again: events, failures, descriptions."""
+"""Encrypted payloads in Temporal's messages can be read: events, failures, descriptions."""
 
 from dataclasses import dataclass
 from typing import Any, cast
@@ -23,7 +23,7 @@ CONVERTER = encrypting(KEYS, "dev").with_context(
 
 @dataclass
 class Connected:
-    """All that is asked of a client."""
+    """The part of a client that is used."""
 
     data_converter: DataConverter
 

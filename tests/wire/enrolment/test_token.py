@@ -1,4 +1,4 @@
-"""A token proves what it says, and nothing that was changed proves anything."""
+"""A token proves what it says, and nothing that was altered proves anything."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ BASE64URL = string.ascii_letters + string.digits + "-_"
 
 
 def holds(id: str, proof: str) -> bool:
-    """Whether the control side would take it for a proof of WORKER's keys."""
+    """Whether the control side would accept it as a proof of WORKER's keys."""
     try:
         TokenId.parse(id)
     except InvalidToken:
@@ -48,7 +48,7 @@ def test_what_was_minted_is_read_back_and_proves() -> None:
 
 
 def test_everybody_can_tell_a_token_of_the_control_side_and_nobody_else_can_make_one() -> None:
-    """By public keys alone, which are what a gateway has."""
+    """With public keys only, as gateways have them."""
     keys = [Ed25519PublicKey.from_public_bytes(decoded(one)) for one in AUTHORITY.token_keys]
     others = EnrolmentAuthority([EnrolmentKey(bytes(32))])
     named = TokenId.parse(TOKEN.id)
@@ -67,7 +67,7 @@ def test_everybody_can_tell_a_token_of_the_control_side_and_nobody_else_can_make
 
 
 def test_a_token_of_before_is_still_read() -> None:
-    """Workers have them in a file, and their control side knows them by their secret."""
+    """Workers may have old tokens in a file, and the control side verifies them by their secret."""
     named = TokenId("vendor", "install/acme", "n1", 1_800_000_000)
     assert TokenId.parse(str(named)) == named
     old = EnrolmentKey(bytes(32)).token(str(named))
@@ -167,7 +167,7 @@ def test_what_was_changed_is_not_unsealed(data: st.DataObject) -> None:
     key = WORKER.sealing
     raw = bytearray(decoded(seal(b"secret", key.public_key().public_bytes_raw(), b"")))
     place = data.draw(st.integers(0, len(raw) * 8 - 1))
-    # The top bit of an X25519 key means nothing by its definition; it is in what is derived.
+    # The top bit of an X25519 key is ignored by definition, but is part of the key derivation.
     raw[place // 8] ^= 1 << (place % 8)
     with pytest.raises(CannotUnseal):
         unseal(encoded(bytes(raw)), key, b"")

@@ -1,4 +1,4 @@
-"""A worker's keys: what they sign is a token that any library of JSON Web Tokens takes."""
+"""A worker's keys: the tokens that they sign are accepted by any JSON Web Token library."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def test_what_is_signed_is_read_by_a_library(claims: dict[str, object]) -> None:
 
 
 REGISTERED = {"exp", "iat", "nbf", "aud", "iss", "sub", "jti"}
-"""What a library reads by itself."""
+"""Claims that the library interprets itself."""
 
 
 def test_another_key_did_not_sign_it() -> None:

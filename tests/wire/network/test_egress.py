@@ -1,4 +1,4 @@
-"""The way out: which proxy, for what, and that gRPC and HTTP pass it with a private authority."""
+"""The way out: which hosts need which proxy; gRPC and HTTP pass it with a private authority."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -93,10 +93,10 @@ def test_how_a_proxy_is_written(text: str, proxy: Proxy) -> None:
 
 
 @pytest.mark.parametrize("text", ["https://u:hidden@p:1", "socks5://u:hidden@p:1", "u:hidden@p:x"])
-def test_one_that_cannot_be_used_is_told_without_its_password(text: str) -> None:
-    with pytest.raises(ProxyUnusable) as told:
+def test_an_unusable_one_is_reported_without_its_password(text: str) -> None:
+    with pytest.raises(ProxyUnusable) as caught:
         Proxy.parse(text, "HTTPS_PROXY")
-    assert "HTTPS_PROXY" in str(told.value) and "hidden" not in str(told.value)
+    assert "HTTPS_PROXY" in str(caught.value) and "hidden" not in str(caught.value)
 
 
 def test_the_machine_itself_is_excepted_for_every_tool() -> None:
@@ -150,9 +150,9 @@ async def _system_info(request: bytes, context: "aio.ServicerContext[bytes, byte
 
 @asynccontextmanager
 async def speaking_grpc(folder: Path, name: str) -> AsyncIterator[tuple[int, str]]:
-    """A server of gRPC over TLS for a name: its port, and its authority in PEM."""
+    """A gRPC server with TLS for a name: its port, and its authority in PEM."""
     made = make_certificate(folder, names=[name])
-    # Pings are as welcome as they are at a gateway, and sooner.
+    # Allows pings as a gateway does, and at shorter intervals.
     server = aio.server(
         options=[
             ("grpc.http2.min_ping_interval_without_data_ms", 100),
@@ -191,9 +191,9 @@ async def test_grpc_passes_a_proxy_that_alone_knows_the_name(
             assert proxy.asked == [f"{NAME}:443 200"]
             monkeypatch.setenv("HTTPS_PROXY", f"http://exclave:wrong-word@127.0.0.1:{proxy.port}")
             where = TemporalAddress(gateway.target, "dev", gateway.tls(), proxy=proxy_to(NAME))
-            with pytest.raises(RuntimeError) as told:
+            with pytest.raises(RuntimeError) as caught:
                 await connect_once(where)
-            assert "wrong-word" not in str(told.value)
+            assert "wrong-word" not in str(caught.value)
             assert proxy.asked[-1] == f"{NAME}:443 407"
 
 
@@ -218,9 +218,9 @@ async def test_releases_pass_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             assert await asyncio.to_thread(has, Registry(f"https://{NAME}", trust=trust))
             assert proxy.asked == [f"{NAME}:443 200"] and len(asked) == 1
             monkeypatch.setenv("HTTPS_PROXY", f"http://u:wrong-word@127.0.0.1:{proxy.port}")
-            with pytest.raises(RegistryUnreachable, match="407") as told:
+            with pytest.raises(RegistryUnreachable, match="407") as caught:
                 await asyncio.to_thread(has, Registry(f"https://{NAME}", trust=trust))
-            assert "wrong-word" not in str(told.value)
+            assert "wrong-word" not in str(caught.value)
 
 
 @pytest.mark.long
@@ -228,7 +228,7 @@ async def test_releases_pass_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 async def test_a_middlebox_cuts_only_who_is_silent(
     tmp_path: Path, ping_every: int, is_cut: bool
 ) -> None:
-    """As with the SDK's 30 s behind one that cuts after 50 s, but sooner."""
+    """Like the SDK's 30 s behind a middlebox that cuts after 50 s, but faster."""
     cuts: asyncio.Queue[bool] = asyncio.Queue()
     async with speaking_grpc(tmp_path, "127.0.0.1") as (port, ca):
 
@@ -247,7 +247,7 @@ async def test_a_middlebox_cuts_only_who_is_silent(
             except TimeoutError:
                 was_cut = False
             assert was_cut is is_cut
-            # It goes on either way: what was cut is dialled again.
+            # The client goes on in both cases, since it reconnects after a cut.
             assert await _answers(client)
 
 
