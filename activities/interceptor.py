@@ -55,7 +55,7 @@ class Guard(Protocol):
         """Run the check and then the activity, or refuse it."""
 
 
-class Boundary(Interceptor):
+class ActivityInterceptor(Interceptor):
     """Checks what comes in, and types what goes wrong."""
 
     def __init__(

@@ -1,12 +1,12 @@
 """Which workers may pass the gateway, as the Access workflow knows it."""
 
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from contracts.access import AccessPage, AccessPageRequest, SubjectAccess
 from contracts.names import access_workflow_id
 from wire.encryption.subjects import install_subject
 
 
-async def subjects(plane: Plane) -> dict[str, SubjectAccess]:
+async def subjects(plane: ControlPlane) -> dict[str, SubjectAccess]:
     """Every worker that the Access workflow knows, by subject, in order.
 
     Raises:

@@ -11,7 +11,7 @@ from temporalio.common import SearchAttributeKey
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
-from client.control_plane import ANSWER, Plane
+from client.control_plane import ANSWER, ControlPlane
 from client.refusals import POLLS_AT_LEAST
 from contracts.names import ATTRIBUTE_APP, ATTRIBUTE_STATUS, BUILD_QUEUE
 
@@ -40,7 +40,7 @@ class BuildNow:
     """What it waits for, or why it failed."""
 
 
-async def builds_now(plane: Plane, app: str | None = None) -> list[BuildNow]:
+async def builds_now(plane: ControlPlane, app: str | None = None) -> list[BuildNow]:
     """The running builds, and each app's newest build if it failed; newest first.
 
     Raises:
@@ -59,7 +59,7 @@ async def builds_now(plane: Plane, app: str | None = None) -> list[BuildNow]:
     return list(await asyncio.gather(*looks))
 
 
-async def _at_work(plane: Plane, found: WorkflowExecution, is_served: bool) -> BuildNow:
+async def _at_work(plane: ControlPlane, found: WorkflowExecution, is_served: bool) -> BuildNow:
     words = ""
     try:
         handle = plane.run(found.id, found.run_id)
@@ -82,7 +82,7 @@ def _waits_for(pending: list[PendingActivityInfo], is_served: bool) -> str:
     return ""
 
 
-async def _failed(plane: Plane, found: WorkflowExecution) -> BuildNow:
+async def _failed(plane: ControlPlane, found: WorkflowExecution) -> BuildNow:
     words = ""
     try:
         await plane.run(found.id, found.run_id).result(rpc_timeout=ANSWER)

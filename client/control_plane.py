@@ -44,7 +44,7 @@ from wire.encryption.key_files import KeyFileError
 from wire.encryption.key_settings import MASTER_VARIABLE, master_keys
 from wire.encryption.plain_text import plain_text
 
-__all__ = ["ANSWER", "NoSuchRun", "Plane", "Run", "is_outage", "quieten"]
+__all__ = ["ANSWER", "ControlPlane", "NoSuchRun", "Run", "is_outage", "quieten"]
 
 I = TypeVar("I", bound=BaseModel)  # noqa: E741 - as in the contract
 O = TypeVar("O", bound=BaseModel)  # noqa: E741
@@ -63,7 +63,7 @@ def quieten() -> None:
     )
 
 
-class Plane:
+class ControlPlane:
     """A connection to the control plane."""
 
     def __init__(self, where: TemporalAddress, client: Client) -> None:
@@ -73,7 +73,7 @@ class Plane:
         self._proof = KeyProof(where, client)
 
     @staticmethod
-    async def reach() -> "Plane":
+    async def reach() -> "ControlPlane":
         """Connect to the server that `TEMPORAL_*` and `temporal.toml` name, else to `exclave dev`.
 
         Raises:
@@ -90,7 +90,7 @@ class Plane:
         except KeyFileError as error:
             raise Refused(f"{MASTER_VARIABLE}: {error}") from error
         try:
-            return Plane(where, await connect_once(where, keys))
+            return ControlPlane(where, await connect_once(where, keys))
         except (RuntimeError, RPCError) as error:
             raise Away(nobody_there(where)) from error
 

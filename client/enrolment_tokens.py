@@ -4,7 +4,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from client.errors import Refused
 from contracts.access import MINT_TOKEN, MintedToken, MintToken
 from contracts.names import CONTROL_QUEUE
@@ -15,7 +15,9 @@ from wire.enrolment.token import sealed_about
 from wire.private_files import write_whole
 
 
-async def fresh_token(plane: Plane, subject: str, hours: float = 24.0) -> tuple[str, MintedToken]:
+async def fresh_token(
+    plane: ControlPlane, subject: str, hours: float = 24.0
+) -> tuple[str, MintedToken]:
     """A token that was never used, and its details that may be shown.
 
     Raises:

@@ -20,7 +20,7 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError
 
-from client.control_plane import ANSWER, Plane, is_outage
+from client.control_plane import ANSWER, ControlPlane, is_outage
 from client.errors import Away, Refused
 from client.history import WORKING, History, failure_words, heartbeat_words
 from client.stuck import why_stuck
@@ -78,7 +78,7 @@ class Snapshot:
 class Following:
     """Follows one run to its end."""
 
-    def __init__(self, plane: Plane, workflow_id: str, run_id: str = "") -> None:
+    def __init__(self, plane: ControlPlane, workflow_id: str, run_id: str = "") -> None:
         self.workflow_id = workflow_id
         self.history = History()
         self._plane = plane
@@ -233,7 +233,7 @@ def _pending_words(pending: PendingActivityInfo, queue: str) -> str:
     return heartbeat_words(pending.heartbeat_details)
 
 
-async def history_of(plane: Plane, workflow_id: str, run_id: str = "") -> History:
+async def history_of(plane: ControlPlane, workflow_id: str, run_id: str = "") -> History:
     """The history of a run as it is now.
 
     Raises:

@@ -12,7 +12,7 @@ from temporalio.service import RPCError
 
 from client.access import subjects, turned_away
 from client.builds import BuildNow, builds_now
-from client.control_plane import ANSWER, Plane
+from client.control_plane import ANSWER, ControlPlane
 from client.errors import CallFailed
 from client.history import failure_type, failure_words
 from client.plans import waiting_plans
@@ -99,7 +99,7 @@ class InstallDetails:
     """When each schedule starts its action next."""
 
 
-async def overview(plane: Plane, app: str | None, *, everything: bool) -> Overview:
+async def overview(plane: ControlPlane, app: str | None, *, everything: bool) -> Overview:
     """Look at all installs, or those of an app, by a fixed number of queries of the index.
 
     Raises:
@@ -120,7 +120,7 @@ async def overview(plane: Plane, app: str | None, *, everything: bool) -> Overvi
     return Overview(by_name, total, builds)
 
 
-async def install_details(plane: Plane, install: str) -> InstallDetails:
+async def install_details(plane: ControlPlane, install: str) -> InstallDetails:
     """Look at one install.
 
     Raises:
@@ -146,7 +146,7 @@ async def install_details(plane: Plane, install: str) -> InstallDetails:
     )
 
 
-async def _runs_of(plane: Plane, installs: Sequence[str]) -> dict[str, list[RunNow]]:
+async def _runs_of(plane: ControlPlane, installs: Sequence[str]) -> dict[str, list[RunNow]]:
     """The open runs of these installs, by install."""
     runs: dict[str, list[RunNow]] = {}
     for start in range(0, len(installs), ROWS):
@@ -162,7 +162,7 @@ async def _runs_of(plane: Plane, installs: Sequence[str]) -> dict[str, list[RunN
     }
 
 
-async def _with_trouble(plane: Plane, run: RunNow, one_by_one: asyncio.Semaphore) -> RunNow:
+async def _with_trouble(plane: ControlPlane, run: RunNow, one_by_one: asyncio.Semaphore) -> RunNow:
     """The run, with why it is stuck and why its activities are being retried, if they are."""
     async with one_by_one:
         try:
@@ -182,13 +182,13 @@ async def _with_trouble(plane: Plane, run: RunNow, one_by_one: asyncio.Semaphore
     return replace(run, trouble=failure_words(newest), disk_is_full=bool(full))
 
 
-async def _stuck(plane: Plane, workflow_id: str, one_by_one: asyncio.Semaphore) -> str:
+async def _stuck(plane: ControlPlane, workflow_id: str, one_by_one: asyncio.Semaphore) -> str:
     async with one_by_one:
         return await stuck_if_asked(plane.client, workflow_id)
 
 
 async def _row(
-    plane: Plane,
+    plane: ControlPlane,
     found: WorkflowExecution,
     runs: dict[str, list[RunNow]],
     known: dict[str, SubjectAccess],
@@ -212,7 +212,7 @@ async def _row(
     )
 
 
-async def _known(plane: Plane) -> dict[str, SubjectAccess]:
+async def _known(plane: ControlPlane) -> dict[str, SubjectAccess]:
     """Who may pass the gateway; empty if there is no gateway, or if that cannot be found out."""
     try:
         return await subjects(plane)
@@ -220,7 +220,7 @@ async def _known(plane: Plane) -> dict[str, SubjectAccess]:
         return {}
 
 
-async def _failure(plane: Plane, install: str) -> str:
+async def _failure(plane: ControlPlane, install: str) -> str:
     """What failed last; empty if the install does not answer, so that the rest is still shown."""
     try:
         failure = (await status_of(plane, install)).failure
@@ -229,7 +229,7 @@ async def _failure(plane: Plane, install: str) -> str:
     return f"{failure.workflow_id}: {failure.message}" if failure else ""
 
 
-async def _plans(plane: Plane, run: str) -> list[WaitingPlan]:
+async def _plans(plane: ControlPlane, run: str) -> list[WaitingPlan]:
     try:
         return await waiting_plans(plane, run)
     except CallFailed:
@@ -237,7 +237,7 @@ async def _plans(plane: Plane, run: str) -> list[WaitingPlan]:
         return []
 
 
-async def _next_time(plane: Plane, schedule: str) -> datetime | None:
+async def _next_time(plane: ControlPlane, schedule: str) -> datetime | None:
     try:
         described = await plane.client.get_schedule_handle(schedule).describe(rpc_timeout=ANSWER)
     except RPCError:

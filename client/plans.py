@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from apps.parts import part_shown
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from client.errors import Refused
 from client.refusals import NotOffered
 from contracts.deploys import (
@@ -26,7 +26,7 @@ MOST_PAGES: Final = 1_000
 """Pages of a view that are read, 250 MiB. A hostile worker may claim to have more."""
 
 
-async def waiting_plans(plane: Plane, run: str) -> list[WaitingPlan]:
+async def waiting_plans(plane: ControlPlane, run: str) -> list[WaitingPlan]:
     """The plans of a run that wait for an approval.
 
     Raises:
@@ -36,7 +36,7 @@ async def waiting_plans(plane: Plane, run: str) -> list[WaitingPlan]:
     return (await plane.ask(run, "waiting", Waiting, ended=False)).plans
 
 
-async def view_of(plane: Plane, run: str, plan: WaitingPlan) -> str:
+async def view_of(plane: ControlPlane, run: str, plan: WaitingPlan) -> str:
     """All pages of a plan's view, from the worker of the install that the run belongs to.
 
     Raises:
@@ -55,7 +55,7 @@ async def view_of(plane: Plane, run: str, plan: WaitingPlan) -> str:
     return "".join(one.text for one in pages)
 
 
-async def _page(plane: Plane, run: str, plan: WaitingPlan, number: int) -> PlanView:
+async def _page(plane: ControlPlane, run: str, plan: WaitingPlan, number: int) -> PlanView:
     """One page, checked to be that page of that plan."""
     page = await _read_page(plane, run, plan, number)
     if (page.component, page.digest, page.page) != (plan.component, plan.digest, number):
@@ -67,7 +67,7 @@ async def _page(plane: Plane, run: str, plan: WaitingPlan, number: int) -> PlanV
     return page
 
 
-async def _read_page(plane: Plane, run: str, plan: WaitingPlan, number: int) -> PlanView:
+async def _read_page(plane: ControlPlane, run: str, plan: WaitingPlan, number: int) -> PlanView:
     owner = owner_of(run)
     if owner is not None and plan.plan_key:
         _, install = owner
@@ -103,7 +103,7 @@ class Verdict:
     reason: str = ""
 
 
-async def decide(plane: Plane, run: str, digest: str, verdict: Verdict) -> WaitingPlan:
+async def decide(plane: ControlPlane, run: str, digest: str, verdict: Verdict) -> WaitingPlan:
     """Approve or deny exactly this plan.
 
     Raises:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from apps.parts import part_shown
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from client.following import Following, history_of
 from client.history import WORKING, Work
 from contracts import operations
@@ -54,7 +54,7 @@ Write = Callable[[Operation, str], None]
 class Reader:
     """Reads the logs of one run and of the actions that it started."""
 
-    plane: Plane
+    plane: ControlPlane
     wanted: Callable[[Operation], bool]
     write: Write
 

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from client.control_plane import NoSuchRun, Plane
+from client.control_plane import ControlPlane, NoSuchRun
 from client.errors import Refused
 from contracts.installs import InstallStatus, RunStarted
 from contracts.names import (
@@ -25,7 +25,7 @@ _INSTALLS = f"WorkflowType = 'Install' AND {_OPEN}"
 
 
 async def update_install(
-    plane: Plane, install: str, update: str, argument: BaseModel, result: type[T]
+    plane: ControlPlane, install: str, update: str, argument: BaseModel, result: type[T]
 ) -> T:
     """Send an update to an install.
 
@@ -39,12 +39,12 @@ async def update_install(
         raise await _no_install(plane, install) from error
 
 
-async def begin(plane: Plane, install: str, update: str, request: BaseModel) -> RunStarted:
+async def begin(plane: ControlPlane, install: str, update: str, request: BaseModel) -> RunStarted:
     """Have an install start a run; raises as `update_install`."""
     return await update_install(plane, install, update, request, RunStarted)
 
 
-async def status_of(plane: Plane, install: str) -> InstallStatus:
+async def status_of(plane: ControlPlane, install: str) -> InstallStatus:
     """An install's own status.
 
     Raises:
@@ -57,7 +57,7 @@ async def status_of(plane: Plane, install: str) -> InstallStatus:
         raise await _no_install(plane, install) from error
 
 
-async def run_named(plane: Plane, name: str) -> str:
+async def run_named(plane: ControlPlane, name: str) -> str:
     """The workflow id of the run that a person means.
 
     For an install's name, that is the run that holds the install's turn, else the newest run.
@@ -74,7 +74,7 @@ async def run_named(plane: Plane, name: str) -> str:
     return runs[0].id
 
 
-async def run_that_changes(plane: Plane, name: str) -> str | None:
+async def run_that_changes(plane: ControlPlane, name: str) -> str | None:
     """The workflow id of a run; for an install's name, of the run that holds its turn, or None.
 
     Raises:
@@ -90,7 +90,7 @@ async def run_that_changes(plane: Plane, name: str) -> str | None:
     return holder.workflow_id if holder else None
 
 
-async def release_named(plane: Plane, install: str, name: str) -> Digest:
+async def release_named(plane: ControlPlane, install: str, name: str) -> Digest:
     """A release by its digest, or by the first digits of one that the install has run.
 
     Raises:
@@ -112,7 +112,7 @@ async def release_named(plane: Plane, install: str, name: str) -> Digest:
     )
 
 
-async def _no_install(plane: Plane, install: str) -> Refused:
+async def _no_install(plane: ControlPlane, install: str) -> Refused:
     found = await plane.find(_INSTALLS, _NAMED + 1)
     names = [one.id.partition("/")[2] for one in found]
     more = ", …" if len(names) > _NAMED else ""

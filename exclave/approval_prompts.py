@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from client.errors import CallFailed
 from client.plans import Verdict, decide, view_of
 from contracts.deploys import WaitingPlan
@@ -15,7 +15,9 @@ from exclave.screens.terminal import Lines
 class ApprovalPrompts:
     """The waiting plans of one run; each is shown once."""
 
-    def __init__(self, plane: Plane, run: str, reporter: Reporter, asking: Lines | None, by: str):
+    def __init__(
+        self, plane: ControlPlane, run: str, reporter: Reporter, asking: Lines | None, by: str
+    ):
         """Nothing is shown yet.
 
         Args:

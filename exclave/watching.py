@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from client.errors import Refused
 from client.following import End, Following, How, Snapshot
 from client.plans import user_name
@@ -33,7 +33,7 @@ class WatchOptions:
 
 
 async def follow_or_leave(
-    plane: Plane, started: RunStarted, options: WatchOptions, *, detach: bool
+    plane: ControlPlane, started: RunStarted, options: WatchOptions, *, detach: bool
 ) -> None:
     """Watch a run that was just started, or print its id and leave it; raises as `watch`."""
     if not detach:
@@ -44,7 +44,7 @@ async def follow_or_leave(
         write(started.workflow_id)
 
 
-async def watch(plane: Plane, run: str, run_id: str, options: WatchOptions) -> End:
+async def watch(plane: ControlPlane, run: str, run_id: str, options: WatchOptions) -> End:
     """Follow a run until it has ended well.
 
     Raises:

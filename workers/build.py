@@ -16,7 +16,7 @@ from temporalio.client import Client
 from temporalio.worker import PollerBehaviorSimpleMaximum, Worker
 
 from activities.build.release import BuildActivities
-from activities.interceptor import Boundary
+from activities.interceptor import ActivityInterceptor
 from activities.spans import Tracer
 from artifacts.registry import Registry
 from contracts.engines import ENGINES, EngineSpec
@@ -131,7 +131,7 @@ def make(
         client,
         task_queue=BUILD_QUEUE,
         activities=[build.check, build.pack, build.assemble],
-        interceptors=[Readable(learn_keys), Boundary(tracer=tracer)],
+        interceptors=[Readable(learn_keys), ActivityInterceptor(tracer=tracer)],
         # All build workers of an org share one identity, and the gateway limits its polls.
         activity_task_poller_behavior=PollerBehaviorSimpleMaximum(1),
         graceful_shutdown_timeout=DRAIN_TIMEOUT,

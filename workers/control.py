@@ -19,7 +19,7 @@ from activities.access.authority import EnrolmentAuthority, EnrolmentKey, Enrolm
 from activities.installs.runs import InstallRuns
 from activities.installs.schedules import ScheduleActivities
 from activities.installs.stack import StackActivities, WorkerAddresses
-from activities.interceptor import Boundary
+from activities.interceptor import ActivityInterceptor
 from activities.proofs import KeyProofs
 from activities.releases.read import ReleaseActivities
 from artifacts.registry import Registry
@@ -217,7 +217,7 @@ def make(
             access.mint_token,
             KeyProofs(client).prove,
         ],
-        interceptors=[ArgumentCount(), Readable(), Boundary()],
+        interceptors=[ArgumentCount(), Readable(), ActivityInterceptor()],
         max_concurrent_activities=_ACTIVITIES,
         graceful_shutdown_timeout=_DRAIN_TIMEOUT,
         sticky_queue_schedule_to_start_timeout=_STICKY,

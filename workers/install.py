@@ -26,7 +26,7 @@ from activities.customer.rules import Rules, rules_of
 from activities.engines import Engine, specs
 from activities.heartbeats import cancelled_by_person
 from activities.installs.description import DescribeActivities, features
-from activities.interceptor import Boundary
+from activities.interceptor import ActivityInterceptor
 from activities.operations.opening import Operations
 from activities.operations.stop_activity import StopActivities
 from activities.spans import Tracer
@@ -192,7 +192,7 @@ def make(
         ],
         interceptors=[
             Readable(learn_keys),
-            Boundary(
+            ActivityInterceptor(
                 features(workplace.engines), workplace.install, CustomersGuard(workplace), tracer
             ),
         ],

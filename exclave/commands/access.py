@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from client.access import subjects
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from client.enrolment_tokens import fresh_token, write_build_worker, write_token
 from client.errors import Refused
 from client.plans import user_name
@@ -258,9 +258,9 @@ def _cloud(
         raise typer.BadParameter(str(error)) from error
 
 
-async def _reach() -> tuple[Plane, str]:
+async def _reach() -> tuple[ControlPlane, str]:
     """The control plane, and the id of its Access workflow, which is started if necessary."""
-    plane = await Plane.reach()
+    plane = await ControlPlane.reach()
     org = plane.client.namespace
     await plane.start(
         "Access",
@@ -317,7 +317,7 @@ def _state(one: SubjectAccess) -> str:
 
 
 async def _token(subject: str, file: Path, hours: float, output: Output) -> None:
-    plane = await Plane.reach()
+    plane = await ControlPlane.reach()
     token, minted = await fresh_token(plane, subject, hours)
     write_token(file, token)
     if output is Output.JSON:
@@ -330,7 +330,7 @@ async def _token(subject: str, file: Path, hours: float, output: Output) -> None
 
 
 async def _build_worker(folder: Path, hours: float, output: Output) -> None:
-    plane = await Plane.reach()
+    plane = await ControlPlane.reach()
     token, minted = await fresh_token(plane, BUILD, hours)
     if not minted.enrolment:
         raise Refused(

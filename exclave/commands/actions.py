@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from client.runs import begin
 from contracts.installs import ActRequest
 from exclave.arguments import DetachOption, DigestOption, InstallArgument
@@ -35,7 +35,7 @@ def action(
 
 
 async def _action(install: str, request: ActRequest, output: Output, detach: bool) -> None:
-    plane = await Plane.reach()
+    plane = await ControlPlane.reach()
     started = await begin(plane, install, "act", request)
     options = WatchOptions(output, quiet_answer=True, result=show_result)
     await follow_or_leave(plane, started, options, detach=detach)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from client.errors import Refused
 from contracts.builds import BuildInput
 from contracts.installs import RunStarted
@@ -68,7 +68,7 @@ def build(
 
 
 async def _build(app: str, folder: Path, registry: str, detach: bool, output: Output) -> None:
-    plane = await Plane.reach()
+    plane = await ControlPlane.reach()
     # First, so that nothing is uploaded for a build that cannot be started.
     await plane.prove_keys()
     asked = BuildInput(app=app, source=await asyncio.to_thread(push, registry, folder))

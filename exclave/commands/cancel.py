@@ -2,7 +2,7 @@
 
 from temporalio.service import RPCError
 
-from client.control_plane import ANSWER, Plane
+from client.control_plane import ANSWER, ControlPlane
 from client.errors import Refused
 from client.runs import run_that_changes
 from client.stuck import stuck_if_asked
@@ -50,7 +50,7 @@ def cancel(
 
 
 async def _cancel(name: str, detach: bool, output: Output) -> None:
-    plane = await Plane.reach()
+    plane = await ControlPlane.reach()
     workflow_id = await run_that_changes(plane, name)
     if workflow_id is None:
         raise Refused(f"There is nothing to cancel: no run is changing {name}.")
@@ -79,7 +79,7 @@ def _kind(workflow_id: str) -> str:
     return kind
 
 
-async def _ask(plane: Plane, workflow_id: str) -> None:
+async def _ask(plane: ControlPlane, workflow_id: str) -> None:
     try:
         handle = plane.run(workflow_id)
         status = (await handle.describe(rpc_timeout=ANSWER)).status

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel
 
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from client.runs import begin, release_named
 from contracts.installs import DeployRequest, DeprovisionRequest, ProvisionRequest, RollbackRequest
 from exclave.arguments import DetachOption, InstallArgument, ReleaseArgument, UntilApprovalOption
@@ -34,7 +34,7 @@ def provision(
         exclave provision acme $RELEASE --until-approval
     """
 
-    async def request(plane: Plane) -> BaseModel:
+    async def request(plane: ControlPlane) -> BaseModel:
         return ProvisionRequest(release=await release_named(plane, install, release))
 
     run(_change(install, "provision", request, detach, WatchOptions(output, until_approval)))
@@ -61,7 +61,7 @@ def deploy(
         exclave deploy acme $RELEASE --output json
     """
 
-    async def request(plane: Plane) -> BaseModel:
+    async def request(plane: ControlPlane) -> BaseModel:
         return DeployRequest(release=await release_named(plane, install, release))
 
     run(_change(install, "deploy", request, detach, WatchOptions(output, until_approval)))
@@ -98,7 +98,7 @@ def rollback(
         exclave rollback acme 3f2a9c1b --inputs
     """
 
-    async def request(plane: Plane) -> BaseModel:
+    async def request(plane: ControlPlane) -> BaseModel:
         found = await release_named(plane, install, release) if release else None
         return RollbackRequest(release=found, inputs=inputs)
 
@@ -120,7 +120,7 @@ def deprovision(
         exclave deprovision acme
     """
 
-    async def request(plane: Plane) -> BaseModel:
+    async def request(plane: ControlPlane) -> BaseModel:
         return DeprovisionRequest()
 
     run(_change(install, "deprovision", request, detach, WatchOptions(output, until_approval)))
@@ -129,10 +129,10 @@ def deprovision(
 async def _change(
     install: str,
     update: str,
-    request: Callable[[Plane], Awaitable[BaseModel]],
+    request: Callable[[ControlPlane], Awaitable[BaseModel]],
     detach: bool,
     options: WatchOptions,
 ) -> None:
-    plane = await Plane.reach()
+    plane = await ControlPlane.reach()
     started = await begin(plane, install, update, await request(plane))
     await follow_or_leave(plane, started, options, detach=detach)

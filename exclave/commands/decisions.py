@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from apps.parts import part_shown
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from client.errors import Refused
 from client.plans import Verdict, by_digest, decide, of_component, user_name, view_of, waiting_plans
 from client.runs import run_that_changes
@@ -80,7 +80,7 @@ def deny(
 
 
 async def _plan(name: str, component: str | None, output: Output) -> None:
-    plane = await Plane.reach()
+    plane = await ControlPlane.reach()
     workflow_id = await run_that_changes(plane, name)
     views = await _views(plane, workflow_id, component) if workflow_id else []
     if output is Output.JSON:
@@ -97,7 +97,7 @@ async def _plan(name: str, component: str | None, output: Output) -> None:
 
 
 async def _views(
-    plane: Plane, workflow_id: str, component: str | None
+    plane: ControlPlane, workflow_id: str, component: str | None
 ) -> list[tuple[WaitingPlan, str]]:
     plans = await waiting_plans(plane, workflow_id)
     if component is not None:
@@ -110,7 +110,7 @@ async def _decide(
 ) -> None:
     if (digest is None) == (component is None):
         raise typer.BadParameter("name one plan: by its digest, or by --component")
-    plane = await Plane.reach()
+    plane = await ControlPlane.reach()
     workflow_id = await run_that_changes(plane, name)
     if workflow_id is None:
         raise Refused(f"Nothing waits for an approval: no run is changing {name}.")

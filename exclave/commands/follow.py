@@ -1,6 +1,6 @@
 """`exclave follow`: follows a run that was started before, to its end."""
 
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from client.runs import run_named
 from exclave.arguments import RunArgument, UntilApprovalOption
 from exclave.exits import run
@@ -26,5 +26,5 @@ def follow(
 
 
 async def _follow(name: str, options: WatchOptions) -> None:
-    plane = await Plane.reach()
+    plane = await ControlPlane.reach()
     await watch(plane, await run_named(plane, name), "", options)

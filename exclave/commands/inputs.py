@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from client.runs import update_install
 from contracts.deploys import Inputs
 from contracts.installs import SetInputs
@@ -54,7 +54,7 @@ def _values(arguments: list[str]) -> dict[str, str | None]:
 
 
 async def _set_inputs(install: str, values: dict[str, str | None], output: Output) -> None:
-    plane = await Plane.reach()
+    plane = await ControlPlane.reach()
     inputs = await update_install(plane, install, "set_inputs", SetInputs(values=values), Inputs)
     if output is Output.JSON:
         print_json({"install": install, "revision": inputs.revision, "values": inputs.values})

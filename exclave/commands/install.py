@@ -8,7 +8,7 @@ import typer
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from apps.display_text import shown_output
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from client.enrolment_tokens import fresh_token, write_token
 from client.errors import Refused
 from client.following import Following
@@ -78,7 +78,7 @@ def install(
 
 
 async def _install(input: InstallInput, folder: Path | None, wait: bool, output: Output) -> None:
-    plane = await Plane.reach()
+    plane = await ControlPlane.reach()
     says = Lines(err=True)
     began = await _begin(plane, input)
     says(_began(input) if began else _was_there(input))
@@ -104,14 +104,14 @@ async def _install(input: InstallInput, folder: Path | None, wait: bool, output:
         print_json(answer)
 
 
-async def _token(plane: Plane, install: str, path: Path, says: Lines) -> dict[str, str]:
+async def _token(plane: ControlPlane, install: str, path: Path, says: Lines) -> dict[str, str]:
     token, minted = await fresh_token(plane, f"install/{install}")
     write_token(path, token)
     says(f"A fresh one-time token for its worker is in {path}; it expires at {minted.expires}.")
     return {"file": str(path), "expires": minted.expires}
 
 
-async def _begin(plane: Plane, input: InstallInput) -> bool:
+async def _begin(plane: ControlPlane, input: InstallInput) -> bool:
     """Start Install; returns False if it is already running for the same app."""
     workflow_id = install_workflow_id(input.install)
     summary = f"the install {input.install} of {input.app}"
@@ -141,7 +141,7 @@ def _was_there(input: InstallInput) -> str:
 class _Waiting:
     """Waits for something from an Install, looking again whenever its history has news."""
 
-    def __init__(self, plane: Plane, install: str, says: Lines) -> None:
+    def __init__(self, plane: ControlPlane, install: str, says: Lines) -> None:
         self._plane = plane
         self._install = install
         self._says = says
@@ -170,7 +170,7 @@ class _Waiting:
             self._says.block(shown_output(words), rest="  ")
 
 
-async def _stack(plane: Plane, install: str) -> Stack | None:
+async def _stack(plane: ControlPlane, install: str) -> Stack | None:
     try:
         return await plane.ask(install_workflow_id(install), "stack", Stack)
     except Refused:
@@ -178,5 +178,5 @@ async def _stack(plane: Plane, install: str) -> Stack | None:
         return None
 
 
-async def _worker(plane: Plane, install: str) -> ConnectedWorker | None:
+async def _worker(plane: ControlPlane, install: str) -> ConnectedWorker | None:
     return (await status_of(plane, install)).worker

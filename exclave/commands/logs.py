@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from client.run_logs import Operation, Reader
 from client.runs import run_named
 from exclave.arguments import ComponentOption, RunArgument
@@ -37,7 +37,7 @@ def logs(
 
 
 async def _logs(name: str, component: str | None, follow: bool, output: Output) -> None:
-    plane = await Plane.reach()
+    plane = await ControlPlane.reach()
     run_id = await run_named(plane, name)
     shown = LogLines(Lines())
     reader = Reader(

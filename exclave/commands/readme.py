@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from contracts.names import install_queue
 from contracts.readmes import FEATURE_README, READ_README, ReadReadme
 from exclave.arguments import check_name
@@ -33,7 +33,7 @@ def readme(
 
 
 async def _readme(install: str, output: Output) -> None:
-    plane = await Plane.reach()
+    plane = await ControlPlane.reach()
     found = await plane.do(
         READ_README,
         ReadReadme(requires=[FEATURE_README], install=install),

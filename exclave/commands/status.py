@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from client.overview import install_details, overview
 from exclave.arguments import check_name
 from exclave.exits import run
@@ -46,7 +46,7 @@ def status(
 
 
 async def _all(app: str | None, everything: bool, output: Output) -> None:
-    found = await overview(await Plane.reach(), app, everything=everything)
+    found = await overview(await ControlPlane.reach(), app, everything=everything)
     if output is Output.JSON:
         print_json(
             {
@@ -60,7 +60,7 @@ async def _all(app: str | None, everything: bool, output: Output) -> None:
 
 
 async def _one(install: str, output: Output) -> None:
-    found = await install_details(await Plane.reach(), install)
+    found = await install_details(await ControlPlane.reach(), install)
     if output is Output.TEXT:
         show_details(Lines(), found)
         return

@@ -22,7 +22,7 @@ from temporalio.service import RPCError
 
 from artifacts.registry import Registry
 from artifacts.sources import push_source
-from client.control_plane import ANSWER, Plane, is_outage
+from client.control_plane import ANSWER, ControlPlane, is_outage
 from client.enrolment_tokens import fresh_token, write_token
 from client.errors import Away, Refused
 from client.following import End, Following
@@ -50,7 +50,7 @@ class StoryFailed(Exception):
 class Cast:
     """The vendor, who builds and deploys, and the customer, who approves."""
 
-    def __init__(self, plane: Plane, registry: str, lines: Lines) -> None:
+    def __init__(self, plane: ControlPlane, registry: str, lines: Lines) -> None:
         self._plane = plane
         self._registry = registry
         self._lines = lines

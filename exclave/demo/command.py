@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from client.control_plane import Plane, quieten
+from client.control_plane import ControlPlane, quieten
 from client.errors import Refused
 from exclave.demo.cast import Cast, StoryFailed
 from exclave.demo.stage import Stage, control_plane, empty_stage, install_worker
@@ -18,7 +18,7 @@ from exclave.dev.child import FailedToStart
 from exclave.dev.data import DataFolderInUse
 from exclave.dev.declaration import DeclarationError
 from exclave.dev.encryption import export_keys, how_to_read, keys_file
-from exclave.dev.supervisor import ControlPlane
+from exclave.dev.supervisor import Supervisor
 from exclave.exits import CommandEnded, Exit, run
 from exclave.screens.terminal import Lines
 from wire.connection import TemporalAddress, connect_once
@@ -55,9 +55,9 @@ async def _demo(folder: Path, once: bool) -> None:
     try:
         with empty_stage(folder) as (stage, pids, lock):
             lines(f"Bringing up a control plane; logs are in {folder / stage.logs.name}.")
-            async with control_plane(stage, pids, lock, lines) as (plane, running):
+            async with control_plane(stage, pids, lock, lines) as (supervisor, running):
                 lines(f"Watch it in the Temporal UI: {stage.ui}")
-                await _play(stage, plane, running, lines)
+                await _play(stage, supervisor, running, lines)
                 lines()
                 lines(f"That was the whole story, in {monotonic() - began:.0f} s.")
                 if not once:
@@ -69,10 +69,10 @@ async def _demo(folder: Path, once: bool) -> None:
 
 
 async def _play(
-    stage: Stage, plane: ControlPlane, running: "asyncio.Task[None]", lines: Lines
+    stage: Stage, supervisor: Supervisor, running: "asyncio.Task[None]", lines: Lines
 ) -> None:
     """Play the story while the control plane is up."""
-    playing = asyncio.create_task(_story(stage, plane, lines))
+    playing = asyncio.create_task(_story(stage, supervisor, lines))
     await asyncio.wait({playing, running}, return_when=asyncio.FIRST_COMPLETED)
     if not playing.done():
         playing.cancel()
@@ -82,14 +82,16 @@ async def _play(
     playing.result()
 
 
-async def _story(stage: Stage, control: ControlPlane, lines: Lines) -> None:
+async def _story(stage: Stage, supervisor: Supervisor, lines: Lines) -> None:
     where = TemporalAddress(str(stage.declaration.temporal.address), stage.declaration.namespace)
     quieten()
-    plane = Plane(where, await connect_once(where, master_keys(keys_file(stage.declaration))))
+    plane = ControlPlane(
+        where, await connect_once(where, master_keys(keys_file(stage.declaration)))
+    )
     cast = Cast(plane, f"http://{stage.declaration.registry.push}", lines)
 
     async def start_worker(stack: Path) -> None:
-        await control.add_worker(install_worker(stage, INSTALL, stack))
+        await supervisor.add_worker(install_worker(stage, INSTALL, stack))
 
     await Story(stage, cast, lines, start_worker).play()
 

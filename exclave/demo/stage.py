@@ -12,7 +12,7 @@ from pathlib import Path
 from exclave.dev.data import PidFile, hold
 from exclave.dev.declaration import Address, Declaration, read_declaration
 from exclave.dev.programs import ROOT, Program
-from exclave.dev.supervisor import ControlPlane
+from exclave.dev.supervisor import Supervisor
 
 EXAMPLES = ROOT / "examples"
 
@@ -113,7 +113,7 @@ def _first_free(host: str, ports: tuple[int, ...]) -> Address:
 @contextlib.asynccontextmanager
 async def control_plane(
     stage: Stage, pids: PidFile, lock: int, say: Callable[[str], None]
-) -> AsyncIterator[tuple[ControlPlane, "asyncio.Task[None]"]]:
+) -> AsyncIterator[tuple[Supervisor, "asyncio.Task[None]"]]:
     """The stage's control plane, once it is up; drained afterwards.
 
     Yields:
@@ -122,17 +122,17 @@ async def control_plane(
     Raises:
         FailedToStart: a process could not be started.
     """
-    plane = ControlPlane(stage.declaration, pids, lock, say, logs=stage.logs)
-    running = asyncio.create_task(plane.run())
-    up = asyncio.create_task(plane.up.wait())
+    supervisor = Supervisor(stage.declaration, pids, lock, say, logs=stage.logs)
+    running = asyncio.create_task(supervisor.run())
+    up = asyncio.create_task(supervisor.up.wait())
     try:
         await asyncio.wait({running, up}, return_when=asyncio.FIRST_COMPLETED)
         if running.done():
             running.result()
-        yield plane, running
+        yield supervisor, running
     finally:
         up.cancel()
-        plane.stop()
+        supervisor.stop()
         await running
 
 

@@ -11,7 +11,7 @@ from exclave.dev.child import FailedToStart
 from exclave.dev.data import DataFolderInUse, PidFile, hold
 from exclave.dev.declaration import Declaration, DeclarationError, read_declaration
 from exclave.dev.ports import PortTaken, check_ports
-from exclave.dev.supervisor import ControlPlane, introduction
+from exclave.dev.supervisor import Supervisor, introduction
 from exclave.screens.terminal import write
 
 DEFAULT_FILE = Path("temporal-dev.yaml")
@@ -57,14 +57,14 @@ def say(text: str) -> None:
 
 
 async def _run(declaration: Declaration, pids: PidFile, lock: int) -> None:
-    plane = ControlPlane(declaration, pids, lock, say)
-    introducing = asyncio.create_task(_introduced(plane, declaration))
+    supervisor = Supervisor(declaration, pids, lock, say)
+    introducing = asyncio.create_task(_introduced(supervisor, declaration))
     try:
-        await plane.run()
+        await supervisor.run()
     finally:
         introducing.cancel()
 
 
-async def _introduced(plane: ControlPlane, declaration: Declaration) -> None:
-    await plane.up.wait()
+async def _introduced(supervisor: Supervisor, declaration: Declaration) -> None:
+    await supervisor.up.wait()
     say(introduction(declaration))

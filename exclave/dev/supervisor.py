@@ -32,7 +32,7 @@ from wire.encryption.key_files import KeyFileError
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP)
 
 
-class ControlPlane:
+class Supervisor:
     """Temporal, the registry, the gateway and the workers, and how they react to signals."""
 
     def __init__(

@@ -111,7 +111,7 @@ M = TypeVar("M", bound=Message)
 
 def calls(tokens: TaskTokens, allowances: Allowances) -> Mapping[str, Call]:
     """Every allowed call, by its gRPC method."""
-    binding, naming = _Binding(tokens), _Naming(allowances)
+    by_token, by_queue = _TokenBinding(tokens), _QueueBinding(allowances)
     listed = [
         Call("GetSystemInfo", _as(GetSystemInfoRequest, _nothing)),
         Call(
@@ -119,40 +119,41 @@ def calls(tokens: TaskTokens, allowances: Allowances) -> Mapping[str, Call]:
         ),
         Call(
             "PollActivityTaskQueue",
-            _as(PollActivityTaskQueueRequest, naming.poll_activities),
-            binding.sealed_activity,
+            _as(PollActivityTaskQueueRequest, by_queue.poll_activities),
+            by_token.sealed_activity,
             waits=True,
         ),
         Call(
             "RecordActivityTaskHeartbeat",
-            _as(RecordActivityTaskHeartbeatRequest, binding.heartbeat),
+            _as(RecordActivityTaskHeartbeatRequest, by_token.heartbeat),
             limit=MESSAGE_BYTES,
         ),
         Call(
             "RespondActivityTaskCompleted",
-            _as(RespondActivityTaskCompletedRequest, binding.outcome),
+            _as(RespondActivityTaskCompletedRequest, by_token.outcome),
             limit=MESSAGE_BYTES,
         ),
         Call(
             "RespondActivityTaskFailed",
-            _as(RespondActivityTaskFailedRequest, binding.outcome),
+            _as(RespondActivityTaskFailedRequest, by_token.outcome),
             limit=MESSAGE_BYTES,
         ),
         Call(
             "RespondActivityTaskCanceled",
-            _as(RespondActivityTaskCanceledRequest, binding.outcome),
+            _as(RespondActivityTaskCanceledRequest, by_token.outcome),
             limit=MESSAGE_BYTES,
         ),
-        Call("RecordWorkerHeartbeat", _as(RecordWorkerHeartbeatRequest, naming.worker_heartbeats)),
-        Call("ShutdownWorker", _as(ShutdownWorkerRequest, naming.shutdown)),
+        Call("RecordWorkerHeartbeat", _as(RecordWorkerHeartbeatRequest, by_queue.worker_heartbeats)),
+        Call("ShutdownWorker", _as(ShutdownWorkerRequest, by_queue.shutdown)),
         Call(
             "PollNexusTaskQueue",
-            _as(PollNexusTaskQueueRequest, naming.poll_commands),
-            binding.sealed_command,
+            _as(PollNexusTaskQueueRequest, by_queue.poll_commands),
+            by_token.sealed_command,
             waits=True,
         ),
         Call(
-            "RespondNexusTaskCompleted", _as(RespondNexusTaskCompletedRequest, binding.command_done)
+            "RespondNexusTaskCompleted",
+            _as(RespondNexusTaskCompletedRequest, by_token.command_done),
         ),
     ]
     return {WORKFLOW_SERVICE + call.name: call for call in listed}
@@ -200,7 +201,7 @@ def _described_namespace(body: bytes, identity: Identity) -> bytes:
     return part.SerializeToString()
 
 
-class _Naming:
+class _QueueBinding:
     """Binds calls in which a worker names its queue and its processes' keys."""
 
     def __init__(self, allowances: Allowances) -> None:
@@ -285,7 +286,7 @@ class _Naming:
         return f"{identity.queue}/{key}"
 
 
-class _Binding:
+class _TokenBinding:
     """Binds calls that contain a task token."""
 
     def __init__(self, tokens: TaskTokens) -> None:

@@ -13,7 +13,7 @@ from temporalio.exceptions import CancelledError as TemporalCancelledError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
-from activities.interceptor import Boundary
+from activities.interceptor import ActivityInterceptor
 from activities.secrets.masking import Mask
 from contracts.deploys import ScopeInput
 from contracts.errors import (
@@ -51,7 +51,7 @@ def unused() -> None:
 async def execute(
     *args: Any, does: Callable[[], Any] = lambda: "done", install: str | None = "acme"
 ) -> Any:
-    inbound = Boundary(FEATURES, install).intercept_activity(Innermost(does))
+    inbound = ActivityInterceptor(FEATURES, install).intercept_activity(Innermost(does))
     input = ExecuteActivityInput(fn=unused, args=args, executor=None, headers={})
     return await inbound.execute_activity(input)
 

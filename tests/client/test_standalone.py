@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from client.errors import Away
 from contracts.deploys import VIEW, PlanView, ViewInput
 from contracts.names import install_queue
@@ -30,7 +30,7 @@ async def there() -> AsyncIterator[EncryptedPlane]:
 
 
 def asked(there: EncryptedPlane) -> "asyncio.Task[PlanView]":
-    plane = Plane(TemporalAddress("", "dev"), there.client)
+    plane = ControlPlane(TemporalAddress("", "dev"), there.client)
     input = ViewInput(install="acme", component="net", plan_key="x/net/plan/1")
     call = plane.do(VIEW, input, queue=install_queue("acme"), whose="The worker")
     return asyncio.create_task(call)

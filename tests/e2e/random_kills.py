@@ -22,7 +22,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from client.control_plane import Plane
+from client.control_plane import ControlPlane
 from contracts.access import AccessPage, AccessPageRequest
 from contracts.names import access_workflow_id
 from exclave.demo.cast import Cast, StoryFailed
@@ -179,7 +179,7 @@ def left_in_store(stage: Stage) -> list[str]:
     ]
 
 
-async def enrolled_anew(plane: Plane) -> list[str]:
+async def enrolled_anew(plane: ControlPlane) -> list[str]:
     """The workers that came back otherwise than by the key that they had made for themselves."""
     entity = access_workflow_id(plane.client.namespace)
     page = await plane.ask(entity, "access", AccessPage, argument=AccessPageRequest())
@@ -206,7 +206,7 @@ async def tell(folder: Path, seed: int, kills: bool) -> list[str]:
             temporal = str(stage.declaration.temporal.address)
             where = TemporalAddress(temporal, stage.declaration.namespace)
             keys = master_keys(keys_file(stage.declaration))
-            plane = Plane(where, await connect_once(where, keys))
+            plane = ControlPlane(where, await connect_once(where, keys))
             cast = Cast(plane, f"http://{stage.declaration.registry.push}", lines)
             edit = lambda config: with_ledger(config, ledger)  # noqa: E731
             story = asyncio.create_task(Story(stage, cast, lines, start_worker, edit).play())

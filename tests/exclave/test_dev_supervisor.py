@@ -14,7 +14,7 @@ from exclave.dev.child import FailedToStart
 from exclave.dev.data import hold
 from exclave.dev.declaration import read_declaration
 from exclave.dev.programs import Program
-from exclave.dev.supervisor import ControlPlane
+from exclave.dev.supervisor import Supervisor
 from tests.exclave.conftest import Said
 
 
@@ -24,12 +24,12 @@ def plane(
     declaration_file: Path,
     stand_in: Callable[..., Program],
     said: Said,
-) -> Iterator[Callable[..., ControlPlane]]:
+) -> Iterator[Callable[..., Supervisor]]:
     """Makes a control plane of stand-ins: each argument describes one."""
     declaration = read_declaration(declaration_file)
     with hold(declaration.data) as held:
 
-        def make(**special: dict[str, Any]) -> ControlPlane:
+        def make(**special: dict[str, Any]) -> Supervisor:
             def program(name: str, works: bool = False) -> Program:
                 return stand_in(name, works=works, **special.get(name, {}))
 
@@ -38,7 +38,7 @@ def plane(
             workers = {name: [program(name, True)] for name in ("control", "build")}
             monkeypatch.setattr(plane_module, "control_workers", lambda _: workers["control"])
             monkeypatch.setattr(plane_module, "build_workers", lambda _: workers["build"])
-            return ControlPlane(declaration, *held, said)
+            return Supervisor(declaration, *held, said)
 
         yield make
 
@@ -48,7 +48,7 @@ def interrupt() -> None:
 
 
 async def test_workers_end_first_then_the_registry_then_temporal(
-    plane: Callable[..., ControlPlane], said: Said, tmp_path: Path
+    plane: Callable[..., Supervisor], said: Said, tmp_path: Path
 ) -> None:
     control_plane = plane()
     running = asyncio.create_task(control_plane.run())
@@ -64,7 +64,7 @@ async def test_workers_end_first_then_the_registry_then_temporal(
 
 
 async def test_the_second_signal_reaches_workers_and_the_third_tells_who_is_left(
-    plane: Callable[..., ControlPlane], said: Said, tmp_path: Path
+    plane: Callable[..., Supervisor], said: Said, tmp_path: Path
 ) -> None:
     control_plane = plane(build={"patience": 3})
     running = asyncio.create_task(control_plane.run())
@@ -89,7 +89,7 @@ async def test_the_second_signal_reaches_workers_and_the_third_tells_who_is_left
 
 
 async def test_a_start_that_fails_half_way_leaves_nothing(
-    plane: Callable[..., ControlPlane], tmp_path: Path
+    plane: Callable[..., Supervisor], tmp_path: Path
 ) -> None:
     with pytest.raises(FailedToStart, match="control ended with status 7 before it was ready"):
         await plane(control={"first": "sys.exit(7)"}).run()
@@ -99,7 +99,7 @@ async def test_a_start_that_fails_half_way_leaves_nothing(
 
 
 async def test_a_signal_while_starting_leaves_nothing(
-    plane: Callable[..., ControlPlane], said: Said, tmp_path: Path
+    plane: Callable[..., Supervisor], said: Said, tmp_path: Path
 ) -> None:
     running = asyncio.create_task(plane(registry={"first": "signal.pause()"}).run())
     pids = tmp_path / "data" / "pids.json"

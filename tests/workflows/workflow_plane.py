@@ -14,7 +14,7 @@ from temporalio.worker import Worker
 from activities.access.activities import AccessActivities
 from activities.access.authority import EnrolmentAuthority, EnrolmentKey
 from activities.installs.runs import InstallRuns
-from activities.interceptor import Boundary
+from activities.interceptor import ActivityInterceptor
 from activities.proofs import KeyProofs
 from contracts.names import CONTROL_QUEUE, SEARCH_ATTRIBUTES
 from stacks.enrolment import BuildEnrolment
@@ -79,7 +79,7 @@ async def controlling(client: Client, releases: FakeControl) -> AsyncIterator[No
             access.mint_token,
             KeyProofs(client).prove,
         ],
-        interceptors=[ArgumentCount(), Boundary()],
+        interceptors=[ArgumentCount(), ActivityInterceptor()],
     ):
         yield
 

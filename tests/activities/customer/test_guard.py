@@ -22,7 +22,7 @@ from activities.customer.gate import Gate
 from activities.customer.guard import CustomersGuard
 from activities.customer.kinds import CHANGING, ENDING, READING
 from activities.customer.rules import Rules
-from activities.interceptor import Boundary
+from activities.interceptor import ActivityInterceptor
 from activities.operations.opening import Operations
 from activities.plans.plan_store import PlanFiles, PlanRecord, save_plan
 from activities.releases.reader import ReleaseReader
@@ -156,7 +156,7 @@ def test_every_activity_of_the_worker_is_known_to_the_policy(
     of_engines = {one.name for engine in ENGINES for one in engine.spec.work.activities}
     assert names - {None} == READING | ENDING | CHANGING.keys() | of_engines
     assert not (READING | ENDING) & CHANGING.keys()
-    [boundary] = [one for one in made["interceptors"] if isinstance(one, Boundary)]
+    [boundary] = [one for one in made["interceptors"] if isinstance(one, ActivityInterceptor)]
     assert isinstance(boundary._guard, CustomersGuard)
 
 

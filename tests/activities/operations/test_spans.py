@@ -15,7 +15,7 @@ from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 import contracts
-from activities.interceptor import Boundary
+from activities.interceptor import ActivityInterceptor
 from activities.spans import NAMED, Span, Value
 from contracts.activities import Activity
 from contracts.deploys import ApplyInput
@@ -71,7 +71,7 @@ class Innermost(ActivityInboundInterceptor):
 
 async def attempted(does: Callable[[], Awaitable[Any]], *args: Any) -> Told:
     kept = Kept()
-    inbound = Boundary(tracer=kept).intercept_activity(Innermost(does))
+    inbound = ActivityInterceptor(tracer=kept).intercept_activity(Innermost(does))
     input = ExecuteActivityInput(fn=lambda: None, args=args, executor=None, headers={})
     try:
         await ActivityEnvironment().run(inbound.execute_activity, input)
@@ -106,7 +106,7 @@ async def test_an_attempt_is_told_by_names_and_digests_alone() -> None:
 
 async def test_what_idle_workers_are_asked_is_not_told() -> None:
     kept = Kept()
-    inbound = Boundary(tracer=kept).intercept_activity(Innermost(succeeds))
+    inbound = ActivityInterceptor(tracer=kept).intercept_activity(Innermost(succeeds))
     input = ExecuteActivityInput(fn=lambda: None, args=(), executor=None, headers={})
     asked = ActivityEnvironment()
     asked.info = dataclasses.replace(asked.info, activity_type=DESCRIBE.name)
