@@ -9,7 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from activities.tools.environment import passed_on, tool_environment
-from activities.tools.tool import Answer, Question, Tool, ask, version_numbers
+from activities.tools.tool import Answer, Question, Tool, ask
+from apps.version_numbers import version_numbers
 from contracts.errors import BadConfig, ToolMissing
 from store.files import replace_private
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from apps.version_numbers import version_numbers
 from contracts.errors import EngineFailed, Unreachable
 
 _ASK_SECONDS = 60
@@ -32,7 +33,7 @@ class Tool:
         return f"{self.name} {self.version} {self.platform}"
 
     @property
-    def numbers(self) -> tuple[int, ...]:
+    def numbers(self) -> tuple[int, int, int]:
         """The numbers of its version."""
         return version_numbers(self.version)
 
@@ -87,12 +88,6 @@ def ask(path: Path, question: Question) -> Answer:
         answer = _ask(path, question)
         _known[path] = _Known(file, time.monotonic(), answer)
         return answer
-
-
-def version_numbers(version: str) -> tuple[int, ...]:
-    """The numbers of a version such as `v1.11.4-rc1+dev`."""
-    release = version.removeprefix("v").split("-")[0].split("+")[0]
-    return tuple(int(part) for part in release.split("."))
 
 
 def _ask(path: Path, question: Question) -> Answer:

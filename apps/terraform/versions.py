@@ -1,7 +1,8 @@
 """Compares the Terraform version of a config with what its modules require."""
 
 import re
-from itertools import zip_longest
+
+from apps.version_numbers import version_numbers
 
 _CONSTRAINT = re.compile(r"(>=|<=|!=|~>|>|<|=|)\s*v?(\d{1,9}(?:\.\d{1,9}){0,2})(-[\w.]+)?")
 
@@ -14,13 +15,13 @@ def requirement_problem(version: str, requirement: str) -> str | None:
     The config asks for `version` or a newer one of the same major version. What cannot be read is
     Terraform's to judge.
     """
-    low = _version(version)
+    low = version_numbers(version)
     high = (low[0] + 1, 0, 0)
     for part in requirement.split(","):
         match = _CONSTRAINT.fullmatch(part.strip())
         if match is None:
             return None
-        operator, bound = match[1] or "=", _version(match[2])
+        operator, bound = match[1] or "=", version_numbers(match[2])
         ceiling = _ceiling(operator, match[2], bound)
         if ceiling is not None and not low < ceiling:
             return f"it needs one below {_shown(ceiling)}"
@@ -37,7 +38,11 @@ def is_too_old(version: str, requirement: str) -> bool:
     """Whether a Terraform that the config allows is older than what the module requires."""
     for part in requirement.split(","):
         match = _CONSTRAINT.fullmatch(part.strip())
-        if match and match[1] in (">=", ">", "~>") and _version(version) < _version(match[2]):
+        if (
+            match
+            and match[1] in (">=", ">", "~>")
+            and version_numbers(version) < version_numbers(match[2])
+        ):
             return True
     return False
 
@@ -50,12 +55,6 @@ def _ceiling(operator: str, text: str, bound: Version) -> Version | None:
         parts = text.count(".") + 1
         return (bound[0], bound[1] + 1, 0) if parts == 3 else (bound[0] + 1, 0, 0)
     return None
-
-
-def _version(text: str) -> Version:
-    numbers = [int(part) for part in text.removeprefix("v").split(".")]
-    major, minor, patch = (n for n, _ in zip_longest(numbers, range(3), fillvalue=0))
-    return major, minor, patch
 
 
 def _shown(version: Version) -> str:

@@ -143,7 +143,9 @@ def calls(tokens: TaskTokens, allowances: Allowances) -> Mapping[str, Call]:
             _as(RespondActivityTaskCanceledRequest, by_token.outcome),
             limit=MESSAGE_BYTES,
         ),
-        Call("RecordWorkerHeartbeat", _as(RecordWorkerHeartbeatRequest, by_queue.worker_heartbeats)),
+        Call(
+            "RecordWorkerHeartbeat", _as(RecordWorkerHeartbeatRequest, by_queue.worker_heartbeats)
+        ),
         Call("ShutdownWorker", _as(ShutdownWorkerRequest, by_queue.shutdown)),
         Call(
             "PollNexusTaskQueue",

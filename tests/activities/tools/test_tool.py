@@ -40,9 +40,10 @@ def test_two_tools_are_each_asked_once(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "numbers"), [("v1.11.4", (1, 11, 4)), ("1.12.0-rc1", (1, 12, 0)), ("3+dev", (3,))]
+    ("version", "numbers"),
+    [("v1.11.4", (1, 11, 4)), ("1.12.0-rc1", (1, 12, 0)), ("3+dev", (3, 0, 0))],
 )
-def test_the_numbers_of_a_version(version: str, numbers: tuple[int, ...]) -> None:
+def test_the_numbers_of_a_version(version: str, numbers: tuple[int, int, int]) -> None:
     tool = Tool(Path("/bin/tool"), "tool", version, "linux_amd64")
     assert tool.numbers == numbers
     assert tool.identity == f"tool {version} linux_amd64"
