@@ -1,4 +1,4 @@
-"""Takes every measurement on one control plane, prints the figures, and keeps them in a file.
+"""Takes every measurement on one control plane, prints the figures, and writes them to a file.
 
     python -m bench [--keep FILE] [--output json]
 
@@ -47,7 +47,7 @@ def main() -> None:
         type=Path,
         default=Path(".exclave/bench.json"),
         metavar="FILE",
-        help="where every sample is written to (default: %(default)s)",
+        help="the file for every sample (default: %(default)s)",
     )
     settings = parser.parse_args()
     reports = []
@@ -55,7 +55,7 @@ def main() -> None:
         for one in MEASUREMENTS:
             reports.append(take(bed, settings, one.measure))
             if settings.output == "text":
-                # Each as it comes: what fails after minutes loses nothing of what was before.
+                # Printed at once, so that a later failure does not lose earlier results.
                 print(reports[-1].as_text(), end="\n\n", flush=True)
     settings.keep.parent.mkdir(parents=True, exist_ok=True)
     settings.keep.write_text(as_json(reports) + "\n")

@@ -1,4 +1,4 @@
-"""The yardstick: the smallest Temporal workflow with one activity that does nothing."""
+"""The reference: the smallest Temporal workflow, with one activity that does nothing."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ from temporalio.worker import Worker
 
 BARE_QUEUE = "bench.bare"
 REMOTE_QUEUE = "bench.bare.remote"
-"""Of the worker that has the activity alone, as an install worker has its own."""
+"""The queue of a worker with only the activity, just as an install worker has its own queue."""
 
 
 @activity.defn(name="bare.nothing")
@@ -31,7 +31,7 @@ class Bare:
 
 @contextlib.asynccontextmanager
 async def bare_workers(client: Client) -> AsyncIterator[None]:
-    """A worker of workflow and activity, and one of the activity, with the SDK's own defaults."""
+    """A worker with workflow and activity, and one with only the activity, with SDK defaults."""
     async with (
         Worker(client, task_queue=BARE_QUEUE, workflows=[Bare], activities=[nothing]),
         Worker(client, task_queue=REMOTE_QUEUE, activities=[nothing]),

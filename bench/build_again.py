@@ -1,10 +1,10 @@
-"""A build of what was built before, against the first build of the same content.
+"""A second build of the same content, compared with the first build.
 
-An app of some components, each with a module of two hundred lines, and beside them files of some
-megabytes that are new in every round. It is uploaded and built; then a copy of the folder, at
-another path and with other times, is uploaded and built. Measured is what a person waits for: the
-folder is packed and pushed, and the workflow Build is run from its start to its result. Not in it
-is the start of the command's own process. The same release must come out of both.
+The app has several components, each with a module of two hundred lines and some megabytes of other
+files whose content is new in every round. It is uploaded and built; then a copy of the folder, at
+another path and with other times, is uploaded and built. The measured time is what a person waits
+for: packing and pushing the folder, and the workflow Build from its start to its result, without
+the start of the command's own process. Both builds must give the same release.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from contracts.names import CONTROL_QUEUE
 GOAL = 0.1
 _APP = "build-again"
 _FILES = 20
-"""In each module, beside its `main.tf`."""
+"""Files in each module, beside its `main.tf`."""
 
 _RESOURCES = 20
 _RESOURCE = """
@@ -63,10 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--components", type=int, default=10, help="components of the app (default: %(default)s)"
     )
     parser.add_argument(
-        "--megabytes", type=float, default=5, help="in each module (default: %(default)s)"
+        "--megabytes", type=float, default=5, help="size of each module (default: %(default)s)"
     )
     parser.add_argument(
-        "--contents", type=int, default=5, help="contents that are built twice (%(default)s)"
+        "--contents", type=int, default=5, help="contents to build twice each (%(default)s)"
     )
 
 
@@ -85,12 +85,12 @@ async def measure(bed: Testbed, settings: argparse.Namespace) -> Report:
             again.append(two)
             for used in (folder, copy):
                 shutil.rmtree(used)
-    # The first content is not counted: imports, connections and pages are warmed up with it.
+    # The first content is not counted: it warms up imports, connections and the page cache.
     return _report(settings, first[1:], again[1:])
 
 
 def _write(folder: Path, components: int, megabytes: float, seed: int) -> None:
-    """A config folder whose modules have content that no other seed has."""
+    """Write a config folder; each seed gives the modules other content."""
     generator = random.Random(seed)
     names = [f"component{number}" for number in range(components)]
     body = "".join(_RESOURCE.format(number=number) for number in range(_RESOURCES))
@@ -104,7 +104,7 @@ def _write(folder: Path, components: int, megabytes: float, seed: int) -> None:
 
 
 def _copied(folder: Path) -> Path:
-    """A copy elsewhere, as a fresh clone is: other times, and another path."""
+    """A copy with another path and other times, like a fresh clone."""
     copy = folder.with_name(f"{folder.name}-copy")
     shutil.copytree(folder, copy, copy_function=shutil.copyfile)
     for path in copy.rglob("*"):
@@ -128,7 +128,7 @@ async def _build(client: Client, registry: Registry, folder: Path, name: str) ->
 
 def _require_same(first: BuildResult, again: BuildResult) -> None:
     if first.reused or not again.reused or first.release != again.release:
-        raise RuntimeError(f"the same content was built twice: {first}, then {again}")
+        raise RuntimeError(f"the second build did not reuse the first: {first}, then {again}")
 
 
 def _report(settings: argparse.Namespace, first: list[_Built], again: list[_Built]) -> Report:
@@ -137,9 +137,9 @@ def _report(settings: argparse.Namespace, first: list[_Built], again: list[_Buil
     )
     base = report.median("first build", [one.both for one in first], "s")
     _parts(report, first)
-    value = report.median("again, from a fresh copy", [one.both for one in again], "s")
+    value = report.median("second build, from a fresh copy", [one.both for one in again], "s")
     _parts(report, again)
-    report.ratio("again against first", value, base, GOAL)
+    report.ratio("second against first", value, base, GOAL)
     return report
 
 

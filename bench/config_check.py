@@ -1,12 +1,11 @@
-"""How long the largest app config takes to check, and a typical template to render.
+"""How long it takes to check the largest app config, and to render a typical template.
 
     python -m bench.config_check [--checks N] [--output json]
 
 The config has 280 files: 120 components of every type, 60 actions, inputs, policies, roles,
-runbooks and Terraform modules. Each check is a process of its own, on one core. What `check` takes
-in it, and what the mere parsing of the same TOML takes in it, is the time of that core, so that a
-busy neighbour counts little; the whole command is by the clock. Exit status 1 means that a goal was
-missed.
+runbooks and Terraform modules. Each check is a separate process on one core. The times of `check`
+and of only parsing the same TOML are processor time, so that a busy neighbour hardly matters; the
+time of the whole command is by the clock. Exit status 1 means that a goal was missed.
 """
 
 import argparse
@@ -66,7 +65,7 @@ DATA = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--checks", type=int, default=11, help="processes that check (default: %(default)s)"
+        "--checks", type=int, default=11, help="how many checks (default: %(default)s)"
     )
 
 
@@ -79,14 +78,14 @@ def measure(settings: argparse.Namespace) -> list[Report]:
 
 def _checks(folder: Path, files: int, count: int) -> Report:
     samples = [_one_check(folder) for _ in range(count)]
-    report = Report(f"An app config of {files} files is checked")
-    parsing = report.median("its TOML alone is parsed", [s["parsing"] for s in samples], "s")
+    report = Report(f"Checking an app config of {files} files")
+    parsing = report.median("only parsing its TOML", [s["parsing"] for s in samples], "s")
     checking = report.median(
-        "checked, in a fresh process", [s["check"] for s in samples], "s", CHECK_GOAL_SECONDS
+        "checking, in a fresh process", [s["check"] for s in samples], "s", CHECK_GOAL_SECONDS
     )
-    report.median("  what that imports before", [s["importing"] for s in samples], "s")
+    report.median("  its imports before that", [s["importing"] for s in samples], "s")
     report.median("the whole command, from its start", [s["command"] for s in samples], "s")
-    report.ratio("checked against parsed", checking, parsing, AGAINST_PARSING_GOAL)
+    report.ratio("checking against parsing", checking, parsing, AGAINST_PARSING_GOAL)
     return report
 
 
@@ -107,7 +106,7 @@ def _on_one_core(arguments: list[str]) -> str:
 
 
 def _renders() -> Report:
-    report = Report(f"A value with four paths is parsed once and rendered {RENDERS} times")
+    report = Report(f"Parsing a value with four paths once, and rendering it {RENDERS} times")
     seconds = []
     for _ in range(5):
         began = time.perf_counter()
@@ -115,10 +114,10 @@ def _renders() -> Report:
         for _ in range(RENDERS):
             template.render(DATA)
         seconds.append(time.perf_counter() - began)
-    report.median("all of them", seconds, "s", RENDER_GOAL_SECONDS)
-    # Of the whole process, with the interpreter and all that it has read.
+    report.median("all renders", seconds, "s", RENDER_GOAL_SECONDS)
+    # The whole process, including the interpreter and all imports.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    report.figures.append(Figure("memory of the process at most", peak, "bytes", MEMORY_GOAL_BYTES))
+    report.figures.append(Figure("the process's peak memory", peak, "bytes", MEMORY_GOAL_BYTES))
     return report
 
 

@@ -1,7 +1,7 @@
 """App configs to measure with: Terraform modules that need no provider and do next to nothing.
 
-Each component has an input of its own, `<component>_round`; a new value of it makes the next deploy
-plan that component and no other.
+Each component has its own input, `<component>_round`; with a new value, the next deploy plans that
+component and no other.
 """
 
 import json
@@ -9,18 +9,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 NOTHING = ""
-"""Not even an output: its plan is empty, and it never needs an approval."""
+"""A module without even an output: its plan is empty, so it never needs an approval."""
 
 EMPTY = """
 output "round" {
   value = var.round
 }
 """
-"""No resource; the output is what there is to plan and to apply."""
+"""A module without a resource; only the output is planned and applied."""
 
 
 def work(seconds: float) -> str:
-    """A module with one resource that takes so long, and notes each time in the file `lines`."""
+    """A module with one resource that takes so long, and adds a line to the file `lines`."""
     return f"""
 resource "terraform_data" "work" {{
   triggers_replace = [var.round]
@@ -33,7 +33,7 @@ resource "terraform_data" "work" {{
 
 
 def module(body: str) -> str:
-    """The whole of a module's `main.tf`."""
+    """The content of a module's `main.tf`."""
     return f'variable "round" {{\n  type = string\n}}\n{body}'
 
 
@@ -45,9 +45,9 @@ def write_config(
     """Write a config folder with these components.
 
     Args:
-        folder: Made, with its parents.
-        components: The body of each one's module.
-        dependencies: What each one comes after; nothing for one that is not named.
+        folder: Created, with its parents.
+        components: The body of each component's module, by name.
+        dependencies: The components that each one depends on, by name; none by default.
     """
     (folder / "components").mkdir(parents=True)
     (folder / "metadata.toml").write_text('version = "v2"\ndisplay_name = "Bench"\n')

@@ -1,8 +1,8 @@
-"""What encrypting payloads costs: an activity's round trip, with and without.
+"""What encrypting payloads costs: an activity's round trip, with and without encryption.
 
 The activity takes a text and returns it, on the queue of an install; it is started without a
-workflow, so that nothing else is in the way. Plain and encrypted ones alternate. What the codec
-alone takes is measured, too: once there, once back.
+workflow, so that nothing else is measured. Plain and encrypted round trips alternate. The codec
+alone is measured, too: encrypting and decrypting once.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from wire.encryption.keys import MasterKeys
 GOAL = 1.25
 _WARM_UP = 5
 _BYTES = 4_000
-"""Of the text: as much as the larger of our inputs and results."""
+"""Size of the text, like the larger inputs and results of real activities."""
 
 
 class Text(BaseModel):
@@ -65,7 +65,7 @@ async def measure(bed: Testbed, settings: argparse.Namespace) -> Report:
     base = report.median("plain", samples["plain"], "ms")
     ours = report.median("encrypted", samples["sealed"], "ms")
     report.ratio("encrypted against plain", ours, base, GOAL)
-    report.median("the codec alone, there and back", _codec(keys, settings.trips), "µs")
+    report.median("the codec alone, both ways", _codec(keys, settings.trips), "µs")
     return report
 
 
@@ -96,7 +96,7 @@ def _codec(keys: MasterKeys, times: int) -> list[float]:
     samples = []
     for _ in range(times):
         began = time.perf_counter()
-        # As the SDK does: a codec of its own for each place where payloads belong.
+        # Like the SDK, make a new codec for each context.
         there = codec.with_context(context).encrypt(payload)
         codec.with_context(context).decrypt(there)
         samples.append((time.perf_counter() - began) * 1e6)

@@ -1,12 +1,13 @@
-"""How long a deploy takes to its first activity, against a bare workflow on the same server.
+"""How long a deploy takes to its first activity, compared with a bare workflow on the same server.
 
 The bare workflow has one activity that does nothing, on another worker's queue. A Deploy is started
-by Install's update, gets its turn given, reads the release's graph, and starts `deploy.scope` on
-the install worker. Each is measured from its own start to its first activity's start, by the
-server's clock, all of them alternately.
+by an update of Install, is given its turn, reads the release's graph, and starts `deploy.scope` on
+the install worker. Each is measured by the server's clock, from its own start to the start of its
+first activity. The kinds alternate.
 
-A second bare workflow has its activity on its own worker: Temporal then hands the activity out
-with the answer to the workflow task, which no worker in another's account can have. Reported only.
+A second bare workflow has its activity on its own worker. Temporal then hands out the activity with
+its answer to the workflow task, which is impossible for a worker in another account; this one is
+only reported.
 """
 
 import argparse
@@ -26,7 +27,7 @@ from contracts.deploys import SCOPE, DeployInput
 
 GOAL = 1.5
 _WARM_UP = 3
-"""Rounds that are not counted: connections, caches and imports are made in them."""
+"""Rounds that are not counted; they warm up connections, caches and imports."""
 
 
 @dataclass
@@ -57,7 +58,7 @@ async def measure(bed: Testbed, settings: argparse.Namespace) -> Report:
 
 
 async def _start_alternately(client: Client, install: Install, label: str, rounds: int) -> _Started:
-    """Start one of each kind per round; the order turns, so that none always follows the same."""
+    """Start one of each kind per round; the order rotates, so that no kind has a fixed place."""
     started = _Started()
 
     async def remote(name: str) -> None:
@@ -130,7 +131,7 @@ async def _deploy_steps(client: Client, run: Run) -> FirstSteps:
     payloads = events[0].workflow_execution_started_event_attributes.input.payloads
     (given,) = await client.data_converter.decode(payloads, [DeployInput])
     if given.grant is None:
-        raise RuntimeError(f"{run.id} had to wait for its turn, and does not count")
+        raise RuntimeError(f"{run.id} had to wait for its turn, so its time is meaningless")
     return first_steps(events, SCOPE.name)
 
 

@@ -1,13 +1,13 @@
-"""What the gateway costs: an activity that does nothing through it, against direct; and a fleet.
+"""What the gateway costs: activities through it, compared with direct ones; and an idle fleet.
 
-Two workers on one Temporal have the same activity on two queues: one is connected directly, one by
-TLS through a gateway process. One activity at a time gives the latency, from the order to the
-result; bursts give the throughput. Both kinds alternate, so that what else the machine does meets
-both.
+Two workers on one Temporal server have the same activity, which does nothing, on two queues: one
+worker is connected directly, the other by TLS through a gateway process. One activity at a time
+gives the latency, from the order to the result; bursts give the throughput. Both kinds alternate,
+so that other load on the machine affects both.
 
-Then many idle install workers, each with an identity and a connection of its own, in a process of
-their own, poll through a gateway of their own. It is looked at once they all poll, for a while:
-its memory, and how much of one core it takes.
+Then many idle install workers in another process, each with its own identity and connection, poll
+through a second gateway. Once all of them poll, that gateway's memory and its share of one core are
+measured for a while.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from tests.gateway.authority import Authority, make_authority
 
 GOAL_LATENCY = 1.3
 GOAL_THROUGHPUT = 1 / 0.7
-"""The goal is 0.7 of the direct throughput; a report holds what may be at most."""
+"""The goal is at least 0.7 of the direct throughput, written as the highest allowed time ratio."""
 GOAL_IDLE_MEGABYTES = 1000.0
 GOAL_IDLE_CORE = 15.0
 _WARM_UP = 10
@@ -52,7 +52,7 @@ async def nothing() -> None:
 
 @workflow.defn(name="BenchBurst")
 class Burst:
-    """So many activities at the same time."""
+    """Runs so many activities at the same time."""
 
     @workflow.run
     async def run(self, queue: str, activities: int) -> None:
@@ -68,13 +68,13 @@ class Burst:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--activities", type=int, default=200, help="of each kind, singly (default: %(default)s)"
+        "--activities", type=int, default=200, help="single ones of each kind (%(default)s)"
     )
     parser.add_argument(
-        "--bursts", type=int, default=10, help="of each kind (default: %(default)s)"
+        "--bursts", type=int, default=10, help="bursts of each kind (default: %(default)s)"
     )
     parser.add_argument(
-        "--burst-activities", type=int, default=200, help="in each (default: %(default)s)"
+        "--burst-activities", type=int, default=200, help="activities in each burst (%(default)s)"
     )
     parser.add_argument(
         "--fleet", type=int, default=1000, help="idle install workers (default: %(default)s)"
@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fleet-seconds",
         type=float,
         default=120,
-        help="how long they are looked at (default: %(default)s)",
+        help="how long the fleet is measured (default: %(default)s)",
     )
 
 
@@ -163,7 +163,7 @@ async def _alternately(
     return samples[_DIRECT], samples[_THROUGH]
 
 
-async def _idle(  # noqa: PLR0913, PLR0917 - what the fleet is made of
+async def _idle(  # noqa: PLR0913, PLR0917 - everything that the fleet needs
     report: Report,
     bed: Testbed,
     gateway: int,
@@ -200,7 +200,7 @@ async def _idle(  # noqa: PLR0913, PLR0917 - what the fleet is made of
 async def _gateway(
     bed: Testbed, authority: Authority, *names: str
 ) -> AsyncIterator[tuple[int, str]]:
-    """A gateway process for these installs: its pid and its address."""
+    """Run a gateway process for these installs; yields its pid and its address."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         str(_GATEWAY),
@@ -213,7 +213,7 @@ async def _gateway(
         assert process.stdout is not None
         port = await process.stdout.readline()
         if not port:
-            raise RuntimeError("the gateway ended before it served")
+            raise RuntimeError("the gateway ended before it was ready")
         yield process.pid, f"localhost:{int(port)}"
     finally:
         if process.returncode is None:
@@ -231,7 +231,7 @@ async def _through(bed: Testbed, address: str, authority: Authority) -> Client:
 
 
 def _processor_seconds(pid: int) -> float:
-    """What a process has used of the processors so far."""
+    """The processor time that a process has used so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -1,4 +1,4 @@
-"""Reads the times of what happened out of a workflow's history, by the server's clock."""
+"""Reads from a workflow's history when things happened, by the server's clock."""
 
 import json
 from collections.abc import AsyncIterator, Iterable
@@ -22,7 +22,7 @@ class ActivityTimes:
     attempt: int
     """The number of the last attempt, from 1."""
     input: dict[str, Any]
-    """What it was given; empty for nothing."""
+    """Its input; empty if it has none."""
 
     @property
     def seconds(self) -> float:
@@ -32,7 +32,7 @@ class ActivityTimes:
 
 @dataclass(frozen=True)
 class FirstSteps:
-    """The way of a workflow from its start to its first activity, in seconds."""
+    """The steps of a workflow from its start to its first activity, in seconds."""
 
     started: float
     """Epoch seconds."""

@@ -1,11 +1,11 @@
 """What a deploy writes into Temporal's histories: events and bytes, as the server counts them.
 
-An app of one component and one of eleven are deployed, each in three ways: every component is
-planned, approved and applied; every one is planned, and nothing is to be changed; every one is
-skipped, since nothing it is made of changed. What a component adds is a tenth of the difference.
-Components that go on together share workflow tasks, so a component alone adds more events.
+An app with one component and an app with eleven are deployed, each in three ways: every component
+is planned, approved and applied; every component is planned, with nothing to change; every
+component is skipped, since nothing changed. The figure for a component is a tenth of the
+difference. Components that run together share workflow tasks, so one alone adds more events.
 
-Reported, without a goal. The server ends a run at 51,200 events or 50 MB.
+There is no goal. The server ends a run at 51,200 events or 50 MB.
 """
 
 import argparse
@@ -25,7 +25,7 @@ _MANY = 11
 
 @dataclass(frozen=True)
 class _Size:
-    """Of a history."""
+    """The size of a history."""
 
     events: int
     size: int
@@ -37,14 +37,14 @@ class _Size:
 
 @dataclass(frozen=True)
 class _Way:
-    """A way in which all components of a deploy go."""
+    """What happens to all components of a deploy."""
 
     outcome: str
     words: str
     body: str
-    """Of their modules."""
+    """The body of their modules."""
     is_changed: bool
-    """They get another value of their variable first."""
+    """Whether their variable gets another value first."""
 
 
 _WAYS = [
@@ -55,7 +55,7 @@ _WAYS = [
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Nothing: the figures are the same every time, but for a workflow task or two."""
+    """No arguments: the figures are the same every time, except for a workflow task or two."""
 
 
 async def measure(bed: Testbed, settings: argparse.Namespace) -> Report:
@@ -69,8 +69,8 @@ async def measure(bed: Testbed, settings: argparse.Namespace) -> Report:
         report.add(f"a component {way.words}", added.events / (_MANY - 1), "events")
         report.add("  in bytes", added.size / (_MANY - 1), "bytes")
         if way.outcome == "skipped":
-            _add(report, "a Deploy whose one component is skipped", one.deploy)
-            _add(report, "what it adds to its Install", one.install)
+            _add(report, "a Deploy with one component that is skipped", one.deploy)
+            _add(report, "what this Deploy adds to its Install's history", one.install)
     return report
 
 
@@ -85,7 +85,7 @@ class _Written:
 
     deploy: _Size
     install: _Size
-    """What it added to its Install's history."""
+    """What the deploy added to its Install's history."""
 
 
 async def _deployed(bed: Testbed, client: Client, way: _Way, count: int) -> _Written:
@@ -100,7 +100,7 @@ async def _deployed(bed: Testbed, client: Client, way: _Way, count: int) -> _Wri
     run = await install.deploy_approved(plans=count if way.outcome == "applied" else 0)
     _require(way, await run.result())
     written = _Written(await _size(run), await _settled(install) - before)
-    # Six more workers would be in the way of what is measured after this.
+    # Six more workers would disturb the later measurements.
     install.worker.stop()
     return written
 
@@ -111,7 +111,7 @@ def _require(way: _Way, result: DeployResult) -> None:
 
 
 async def _settled(install: Install) -> _Size:
-    """The size of Install's history, once Install has handled all that it was sent."""
+    """The size of Install's history, once Install has handled all messages."""
     await install.status()
     return await _size(install.workflow)
 

@@ -1,8 +1,8 @@
-"""Many idle install workers in one process, each with an identity and a connection of its own.
+"""Many idle install workers in one process, each with its own identity and connection.
 
 python idle_fleet.py ADDRESS NAMESPACE CA COUNT
 
-It prints a line once all of them run, and is killed when it has been looked at long enough.
+It prints a line once all of them run, and is killed at the end of the measurement.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from temporalio.worker import PollerBehaviorSimpleMaximum, Worker
 
 _AT_ONCE = 50
 _SETTLE_SECONDS = 5.0
-"""Until the first polls, and the heartbeats of the processes, have gone out."""
+"""Until the first polls, and the processes' heartbeats, have been sent."""
 
 
 @activity.defn(name="bench.nothing")

@@ -1,15 +1,16 @@
-"""What an idle install worker takes of memory, and how long it needs from its start to its work.
+"""How much memory an idle install worker uses, and how long it takes from its start to being ready.
 
 The worker runs as in a customer's account: with the stack that was made for it, enrolled through a
-gateway by TLS, its payloads encrypted, its store a folder. It is looked at some seconds after it
-said that it is ready: when it has just made its keys and enrolled, and when it is started again.
-Others are looked at for comparison: one without gateway and encryption, one that Install has asked
-to describe itself, the same one after it has deployed something, and one whose store is in S3,
-since the library for that is large. RSS counts shared libraries as a whole, though many processes
-may share them; PSS counts a part. The goal is on RSS.
+gateway by TLS, with encrypted payloads and a folder as its store. Its memory is read some seconds
+after it reported that it is ready: once when it has just made its keys and enrolled, and once after
+a restart. For comparison: a worker without gateway and encryption, one that Install has asked to
+describe itself, the same one after a deploy, and one whose store is in S3, since the library for S3
+is large. RSS counts shared libraries fully, though many processes may share them; PSS counts them
+in part. The goal is for RSS.
 
-Where it goes is measured in fresh processes: what each package adds when the worker's modules are
-imported one after the other. An order has to be chosen; the first one pays for what both need.
+Where the memory goes is measured in fresh processes: how much each package adds when the worker's
+modules are imported one after the other. In the chosen order, the first package that needs
+something shared is charged for it.
 """
 
 import argparse
@@ -40,30 +41,30 @@ _IMPORTS = [
     ("Temporal's SDK: the API's messages, the core", ["temporalio.client"]),
     ("Temporal's SDK: workers", ["temporalio.worker"]),
     ("pydantic", ["pydantic", "pydantic.main", "temporalio.contrib.pydantic"]),
-    ("what it encrypts with", ["cryptography.hazmat.primitives.ciphers.aead"]),
-    ("ours: the contract and its models", ["contracts.deploys", "contracts.installs"]),
-    ("ours: everything else", ["workers.exclave_worker"]),
+    ("the encryption libraries", ["cryptography.hazmat.primitives.ciphers.aead"]),
+    ("Exclave: the contract and its models", ["contracts.deploys", "contracts.installs"]),
+    ("Exclave: everything else", ["workers.exclave_worker"]),
 ]
-"""What an install worker imports, in an order in which each needs only what is before it."""
+"""What an install worker imports, ordered so that each needs only what comes before it."""
 
 _SUPERVISOR = "activities.operations.supervisor"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--workers", type=int, default=3, help="idle workers to look at (default: %(default)s)"
+        "--workers", type=int, default=3, help="idle workers to measure (default: %(default)s)"
     )
     parser.add_argument(
         "--idle-seconds",
         type=float,
         default=5,
-        help="between ready and the look (default: %(default)s)",
+        help="from ready to the measurement (default: %(default)s)",
     )
 
 
 @dataclass
 class _Idle:
-    """What was seen of idle workers of one kind."""
+    """The measurements of idle workers of one kind."""
 
     ready: list[float]
     memory: list[Memory]
@@ -76,8 +77,8 @@ class _Idle:
     def resident(self) -> list[float]:
         return [one.resident for one in self.memory]
 
-    async def look(self, worker: InstallWorker, seconds: float, **environment: str) -> None:
-        """Start the worker, look at it when it has stood idle for so long, and stop it."""
+    async def sample(self, worker: InstallWorker, seconds: float, **environment: str) -> None:
+        """Start the worker, measure it after it was idle for so long, and stop it."""
         with _started(worker, environment) as ready:
             await asyncio.sleep(seconds)
             self.ready.append(ready)
@@ -91,9 +92,9 @@ async def measure(bed: Testbed, settings: argparse.Namespace) -> Report:
     with testbed(guarded=True) as guarded:
         for number in range(settings.workers):
             worker = guarded.worker(f"idle-{number}")
-            await new.look(worker, pause)
-            await again.look(worker, pause)
-            await direct.look(bed.worker(f"direct-{number}"), pause)
+            await new.sample(worker, pause)
+            await again.sample(worker, pause)
+            await direct.sample(bed.worker(f"direct-{number}"), pause)
         resident = report.median("memory (RSS), enrolled", new.resident, "MB", GOAL_MEGABYTES)
         report.median("  as PSS", [one.proportional for one in new.memory], "MB")
         _where_it_goes(report, resident.value, settings.workers)
@@ -113,7 +114,7 @@ async def measure(bed: Testbed, settings: argparse.Namespace) -> Report:
 
 @contextmanager
 def _started(worker: InstallWorker, environment: Mapping[str, str]) -> Iterator[float]:
-    """Seconds from the worker's exec until it said that it is ready; it is stopped at the end."""
+    """Seconds from the worker's exec until it reported that it is ready; stops it at the end."""
     reading, writing = os.pipe()
     with worker.log.open("ab") as log, os.fdopen(reading, "rb") as pipe:
         begun = time.monotonic()
@@ -141,12 +142,12 @@ def _started(worker: InstallWorker, environment: Mapping[str, str]) -> Iterator[
 
 def _pid(worker: InstallWorker) -> int:
     if worker.process is None:
-        raise RuntimeError(f"the worker of {worker.install} does not run")
+        raise RuntimeError(f"the worker of {worker.install} is not running")
     return worker.process.pid
 
 
 async def _at_work(bed: Testbed, seconds: float) -> tuple[Memory, Memory]:
-    """A worker that Install has asked to describe itself; then, once it has deployed something."""
+    """A worker that Install has asked to describe itself; and the same one after a deploy."""
     client = await bed.connect()
     install = await bed.install(client, "idle-again", {"empty": EMPTY})
     await asyncio.sleep(seconds)
@@ -162,14 +163,14 @@ async def _with_a_store_in_s3(bed: Testbed, seconds: float) -> _Idle:
         worker = bed.worker("idle-s3")
         store = f'store = "s3://{server.make_bucket()}/x"\nstore_endpoint = "{server.endpoint}"\n'
         worker.enrolment.write_text(worker.enrolment.read_text() + store)
-        await seen.look(worker, seconds, **ENVIRONMENT)
+        await seen.sample(worker, seconds, **ENVIRONMENT)
     return seen
 
 
 def _where_it_goes(report: Report, whole: float, repetitions: int) -> None:
     modules = [module for _, some in _IMPORTS for module in some]
     runs = [dict(grown_by_imports(modules, ROOT)) for _ in range(repetitions)]
-    base = report.median("  of it Python itself", [run["python"] for run in runs], "MB")
+    base = report.median("  Python itself", [run["python"] for run in runs], "MB")
     known = base.value
     for name, some in _IMPORTS:
         added = [sum(run[module] for module in some) for run in runs]
@@ -178,7 +179,7 @@ def _where_it_goes(report: Report, whole: float, repetitions: int) -> None:
 
 
 def _supervisor(report: Report, repetitions: int) -> None:
-    """The process that starts for each run of a tool: what it imports, and how long that takes."""
+    """The process that starts for each run of a tool: its memory, and how long importing takes."""
     sizes, seconds = [], []
     for _ in range(repetitions):
         sizes.append(sum(size for _, size in grown_by_imports([_SUPERVISOR], ROOT)))
@@ -187,7 +188,7 @@ def _supervisor(report: Report, repetitions: int) -> None:
         seconds.append(time.monotonic() - begun)
     report.median("a tool's supervisor: memory (RSS)", sizes, "MB")
     report.median("a tool's supervisor: start and end of the process", seconds, "s")
-    report.add("  of it Python itself", statistics.median(_bare_starts(repetitions)), "s")
+    report.add("  Python itself", statistics.median(_bare_starts(repetitions)), "s")
 
 
 def _bare_starts(repetitions: int) -> list[float]:

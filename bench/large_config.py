@@ -125,14 +125,14 @@ contents = \"\"\"
 
 
 def write_large_config(folder: Path) -> int:
-    """Writes it into a new folder.
+    """Write the config into a new folder.
 
     Returns:
-        How many files it has.
+        The number of its files.
     """
     files = {
         "metadata.toml": 'version = "v2"\nreadme = "./README.md"\n',
-        "README.md": "# {{ .nuon.install.name }}\n" + "Nothing more to tell.\n" * 40,
+        "README.md": "# {{ .nuon.install.name }}\n" + "Nothing more to say.\n" * 40,
         "runner.toml": 'runner_type = "aws"\n',
         "stack.toml": 'type = "aws-cloudformation"\nname = "x"\ndescription = "d"\n',
         "sandbox.toml": _ENDS["terraform_module"].format(module=0, input=0, reads=""),
@@ -161,7 +161,7 @@ def _types() -> list[tuple[int, str]]:
 
 
 def _component(index: int, type_: str) -> tuple[str, str]:
-    # Each needs one before it, and reads the outputs of a Terraform module among those before.
+    # Each depends on an earlier one, and reads the outputs of an earlier Terraform module.
     needs = f'["component_{index - 7}"]' if index >= 7 else "[]"
     module = (index - 5) // len(_ENDS) * len(_ENDS)
     reads = f'size = "{{{{ .nuon.components.component_{module}.outputs.path }}}}"'

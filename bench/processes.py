@@ -1,4 +1,4 @@
-"""What a process takes of the machine's memory, as Linux counts it."""
+"""How much memory a process uses, as counted by Linux."""
 
 import itertools
 import subprocess
@@ -14,13 +14,13 @@ class Memory:
     """Megabytes (of 10^6 bytes)."""
 
     resident: float
-    """All that is in memory, shared libraries as a whole: RSS."""
+    """RSS: everything in memory; shared libraries count fully."""
     proportional: float
-    """Pages that are shared are counted in part: PSS."""
+    """PSS: shared pages count in part."""
 
 
 def memory_of(pid: int) -> Memory:
-    """The memory of a living process."""
+    """The memory of a running process."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
     fields = {name: rest for name, _, rest in (line.partition(":") for line in lines)}
     return Memory(*(_bytes(fields[name]) / _MEGABYTE for name in ("Rss", "Pss")))
@@ -30,7 +30,7 @@ def grown_by_imports(modules: list[str], folder: Path) -> list[tuple[str, float]
     """Import the modules in a fresh process, one after the other.
 
     Returns:
-        Megabytes: of the bare interpreter, and what each import added.
+        Megabytes: those of the bare interpreter, and those that each import added.
     """
     script = (
         "import importlib, pathlib, sys\n"

@@ -1,10 +1,10 @@
-"""Checks every app config below a folder, and shows that each is read the same whenever it is read.
+"""Checks every app config below a folder, and that reading a config twice gives the same result.
 
     python -m bench.published_configs FOLDER [--output text|markdown|json]
 
-A config is a folder with a metadata.toml that lies below no other config. Each is copied twice, the
-second time with its files made in another order and with other times; both copies must have the
-same problems, and freeze to the same bytes. Exit status 1 means that one does not.
+A config is a folder with a metadata.toml that is not below another config. Each is copied twice;
+in the second copy, files are created in another order and with other times. Both copies must have
+the same problems, and freeze to the same bytes. Exit status 1 means that a config fails this.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from contracts.engines import ENGINES, deployable
 
 @dataclass(frozen=True)
 class Row:
-    """What came of one config."""
+    """The result for one config."""
 
     config: str
     files: int
@@ -34,15 +34,15 @@ class Row:
     warnings: int
     notes: int
     frozen: str
-    """The digest of what a release would hold; empty if the config cannot be used."""
+    """The digest of the frozen config in a release; empty if the config cannot be used."""
     is_same: bool
-    """Whether both copies were read the same."""
+    """Whether both copies gave the same result."""
     told: list[str]
     """Each error, then each warning."""
 
 
 def configs(folder: Path) -> Iterator[Path]:
-    """The configs below a folder, in order of their path."""
+    """The configs below a folder, ordered by path."""
     if (folder / "metadata.toml").is_file():
         yield folder
         return
@@ -52,7 +52,7 @@ def configs(folder: Path) -> Iterator[Path]:
 
 
 def row(config: Path, name: str) -> Row:
-    """Checks two copies of one config."""
+    """Check two copies of one config."""
     with tempfile.TemporaryDirectory(prefix="exclave-config-") as scratch:
         first, second = Path(scratch, "first"), Path(scratch, "second")
         shutil.copytree(config, first, symlinks=True, copy_function=shutil.copyfile)
@@ -72,12 +72,12 @@ def row(config: Path, name: str) -> Row:
 
 
 def frozen(checked: CheckedApp) -> bytes:
-    """The config as a release holds it; nothing if it cannot be used."""
+    """The config as stored in a release; empty if it cannot be used."""
     return freeze(checked.app.config) if checked.app else b""
 
 
 def copy_in_another_order(config: Path, to: Path) -> None:
-    """Copies the files from the last to the first, with times that none of them had."""
+    """Copy the files from the last to the first, with new times."""
     for age, file in enumerate(sorted(config.rglob("*"), reverse=True)):
         if file.is_dir() and not file.is_symlink():
             continue
@@ -88,7 +88,7 @@ def copy_in_another_order(config: Path, to: Path) -> None:
 
 
 def as_text(rows: list[Row]) -> str:
-    """A table for people, with what is told of each config below its line."""
+    """A table for people, with each config's errors and warnings below its line."""
     width = max(len(row.config) for row in rows)
     lines = [f"{'config':<{width}}  files  errors  warnings  notes  frozen"]
     for one in rows:
@@ -99,7 +99,7 @@ def as_text(rows: list[Row]) -> str:
 
 
 def as_markdown(rows: list[Row]) -> str:
-    """The table as a document has it."""
+    """The table in Markdown."""
     lines = ["| config | files | errors | warnings | notes |", "|---|--:|--:|--:|--:|"]
     lines += [
         f"| {one.config} | {one.files} | {one.errors} | {one.warnings} | {one.notes} |"
@@ -109,12 +109,12 @@ def as_markdown(rows: list[Row]) -> str:
 
 
 def as_json(rows: list[Row]) -> str:
-    """Everything."""
+    """Everything, as JSON."""
     return json.dumps([asdict(one) for one in rows], indent=2)
 
 
 def summary(rows: list[Row]) -> str:
-    """What the rows come to."""
+    """The totals."""
     usable = sum(not one.errors for one in rows)
     same = sum(one.is_same for one in rows)
     return (

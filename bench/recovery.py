@@ -1,10 +1,10 @@
 """How long a deploy stands still when its install worker is killed in the middle of an apply.
 
-The worker gets SIGKILL and is started again at once. Temporal notices by the heartbeat that does
-not come, and gives the activity to the new worker: that attempt's start is "running again".
+The worker gets SIGKILL and is restarted at once. Temporal notices by a missing heartbeat, and gives
+the activity to the new worker: the start of that attempt is "running again".
 
-Two cases: the worker alone dies, and the tool goes on by itself; or everything dies, with its
-supervisor and its tool, and the new worker plans and applies what is left. Seconds, reported only.
+Two cases: only the worker dies, and the tool goes on by itself; or the worker, the supervisor and
+the tool all die, and the new worker plans and applies what is left. Seconds, only reported.
 """
 
 import argparse
@@ -26,7 +26,7 @@ _READY = "Working on the queue"
 
 @dataclass(frozen=True)
 class _Recovered:
-    """What came of one kill; seconds since it."""
+    """The results of one kill, in seconds since then."""
 
     worker_ready: float
     running_again: float
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--apply-seconds",
         type=float,
         default=30,
-        help="work in the apply that is killed (default: %(default)s)",
+        help="seconds of work in the apply (default: %(default)s)",
     )
     parser.add_argument(
         "--kills", type=int, default=2, help="kills of each kind (default: %(default)s)"
@@ -74,14 +74,14 @@ async def _kill(install: Install, value: str, everything: bool) -> _Recovered:
     )
     ready = time.time()
     await run.result()
-    # A tool that was lost in its work has to begin that work anew; one that lives must not.
+    # A tool that was killed has to begin its work again; one that lives on must not.
     await _until_working(install, value, times=2 if everything else 1)
     running_again, deployed = await _ends(run)
     return _Recovered(ready - killed, running_again - killed, deployed - killed)
 
 
 def _kill_processes(install: Install, everything: bool) -> None:
-    """Kill the worker first, so that it cannot tell anybody; then what it leaves, if asked to."""
+    """Kill the worker first, so that it cannot report anything; then, if asked, what it leaves."""
     install.worker.kill()
     if everything:
         for pid in install.worker.processes(""):

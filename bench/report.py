@@ -1,4 +1,4 @@
-"""Figures, and how they are shown: a small table, or JSON."""
+"""Figures, shown as a small table or as JSON."""
 
 import json
 import statistics
@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 _PRECISION = {"ms": 0, "µs": 0, "bytes": 0, "events": 1}
-"""Digits behind the point, where it is not two."""
+"""Digits after the decimal point, if not two."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured number; `goal` is what it may be at most."""
+    """One measured number; `goal` is its upper limit."""
 
     name: str
     value: float
     unit: str
     goal: float | None = None
     samples: tuple[float, ...] = ()
-    """What the value is the median of, in the same unit; empty if it was computed from others."""
+    """The samples whose median the value is, in the same unit; empty if it was computed."""
 
     @property
     def is_met(self) -> bool:
@@ -41,19 +41,19 @@ class Report:
     def median(
         self, name: str, samples: Sequence[float], unit: str, goal: float | None = None
     ) -> Figure:
-        """Report the samples by their median; `goal` is what that may be at most."""
+        """Report the median of samples; `goal` is its upper limit."""
         figure = Figure(name, statistics.median(samples), unit, goal, tuple(samples))
         self.figures.append(figure)
         return figure
 
     def add(self, name: str, value: float, unit: str) -> Figure:
-        """Report what was computed from others."""
+        """Report a value that was computed from others."""
         figure = Figure(name, value, unit)
         self.figures.append(figure)
         return figure
 
     def ratio(self, name: str, value: Figure, base: Figure, goal: float | None = None) -> None:
-        """Report `value / base`; `goal` is what it may be at most."""
+        """Report `value / base`; `goal` is its upper limit."""
         self.figures.append(Figure(name, value.value / base.value, "times", goal))
 
     @property

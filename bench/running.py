@@ -1,4 +1,4 @@
-"""The frame of each measurement: its command line, its testbed, its exit status."""
+"""Shared by all measurements: command line, testbed, exit status."""
 
 import argparse
 import asyncio
@@ -13,7 +13,7 @@ Measure = Callable[[Testbed, argparse.Namespace], Awaitable[Report]]
 
 
 def parser_of(program: str, description: str | None) -> argparse.ArgumentParser:
-    """A command line with what all measurements take."""
+    """A command line with the options of all measurements."""
     parser = argparse.ArgumentParser(
         prog=f"python -m {program}",
         description=description,

@@ -1,9 +1,9 @@
-"""What Exclave adds to a Terraform component, against the same commands by hand.
+"""The time that Exclave adds to a Terraform component, compared with the same commands by hand.
 
-By hand: init, plan, show, apply and output, with the flags and the environment that Exclave gives
-them, one after the other in a folder of their own. Exclave: its plan activity and its apply
-activity, each from scheduled to completed by the server's clock, without the wait for the approval.
-Both are taken alternately, on a module with so many seconds of work and on an empty one.
+By hand: init, plan, show, apply and output, with the flags and the environment that Exclave uses,
+one after the other in a separate folder. Exclave: its plan activity and its apply activity, each
+from scheduled to completed by the server's clock, without the wait for the approval. The two
+alternate, on a module with some seconds of work and on an empty one.
 """
 
 import argparse
@@ -30,7 +30,7 @@ GOAL = 1.15
 
 @dataclass(frozen=True)
 class Taken:
-    """The seconds of one deployment of a component."""
+    """How long one deployment of a component took, in seconds."""
 
     plan: float
     apply: float
@@ -41,7 +41,7 @@ class Taken:
 
 
 class ByHand:
-    """A module in a folder of its own, and the commands."""
+    """A module in its own folder, and the commands for it."""
 
     def __init__(self, folder: Path, tool: TerraformTool, body: str) -> None:
         self._folder = folder / "module"
@@ -57,7 +57,7 @@ class ByHand:
         (self._folder / "main.tf").write_text(module(body))
 
     def deploy(self, value: str) -> Taken:
-        """Run all commands with that value of the variable; blocks."""
+        """Run all commands with this value of the variable; blocks."""
         variables = self._folder / "round.auto.tfvars.json"
         variables.write_text(json.dumps({"round": value}))
         planning = commands.plan(self._tool, self._plan_file, teardown=False)
@@ -100,7 +100,7 @@ async def measure(bed: Testbed, settings: argparse.Namespace) -> Report:
     hands = {name: ByHand(bed.folder / f"by-hand-{name}", tool, bodies[name]) for name in bodies}
     client = await bed.connect()
     install = await bed.install(client, "terraform-component", bodies)
-    # The first deployment of each is not counted: images of programs are read from the disk in it.
+    # The first deployment of each is not counted, since programs are read from the disk then.
     await (await install.deploy_approved(plans=len(bodies))).result()
     await asyncio.to_thread(hands["empty"].deploy, "0")
 

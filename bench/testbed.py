@@ -1,4 +1,4 @@
-"""A control plane and installs to measure: the same processes that the end-to-end tests start."""
+"""A control plane and installs to measure, with the same processes as the end-to-end tests."""
 
 import contextlib
 import os
@@ -44,7 +44,7 @@ Run = WorkflowHandle[object, DeployResult]
 
 @dataclass
 class Install:
-    """An install of an app of its own, with its worker."""
+    """An install with its own app and worker."""
 
     name: str
     client: Client
@@ -83,12 +83,12 @@ class Install:
         )
 
     async def status(self) -> InstallStatus:
-        """Install's status; it has handled all that it was sent before."""
+        """Install's status, after it has handled all earlier messages."""
         found: InstallStatus = await self.workflow.query("status", result_type=InstallStatus)
         return found
 
     async def deploy_approved(self, plans: int = 1) -> Run:
-        """Start a deploy, and approve so many plans as they come."""
+        """Start a deploy, and approve so many plans as they appear."""
         run = await self.deploy()
         if plans:
             await approve(run, plans)
@@ -96,7 +96,7 @@ class Install:
 
 
 async def approve(run: Run, plans: int) -> None:
-    """Approve so many plans of a run; wakes by the run's events, and asks nothing in between."""
+    """Approve so many plans of a run; queries the run only when its history has news."""
     approved: set[str] = set()
     async for _ in completed_activities(run):
         waiting = await run.query("waiting", result_type=Waiting)
@@ -111,7 +111,7 @@ async def approve(run: Run, plans: int) -> None:
 
 
 class Testbed:
-    """`exclave dev` on free ports, with a data folder of its own."""
+    """`exclave dev` on free ports, with its own data folder."""
 
     def __init__(self, folder: Path, *, guarded: bool = False) -> None:
         self.folder = folder
@@ -119,7 +119,7 @@ class Testbed:
         self._workers: list[InstallWorker] = []
 
     async def connect(self) -> Client:
-        """A client of the plane's Temporal, as our own processes connect."""
+        """A client connected to the control plane's Temporal like our own processes."""
         keys = self.plane.environment.get("EXCLAVE_KEYS") if self.plane.codec else None
         return await connect_once(
             TemporalAddress(self.plane.address, self.plane.namespace),
@@ -129,7 +129,7 @@ class Testbed:
     def worker(self, name: str, release: str | None = None) -> InstallWorker:
         """The worker of an install, not started.
 
-        With a gateway, it has the stack to enrol by, and Install is started, of this release.
+        With a gateway, Install is started with this release, and the worker has its stack to enrol.
         """
         if self.plane.gateway is None:
             return InstallWorker(self.plane, name, self.folder)
@@ -148,11 +148,11 @@ class Testbed:
         """Build an app of these components, and start its only install and the install's worker.
 
         Args:
-            client: A client of the plane's Temporal.
-            name: Of the app and of the install.
-            components: As `write_config` takes them.
-            dependencies: As `write_config` takes them.
-            environment: What the worker's environment has besides this process's.
+            client: A client of the control plane's Temporal.
+            name: The name of the app and of the install.
+            components: As for `write_config`.
+            dependencies: As for `write_config`.
+            environment: Variables for the worker besides this process's own.
         """
         config = self.folder / f"config-{name}"
         write_config(config, components, dependencies)
@@ -178,12 +178,12 @@ class Testbed:
 
 @contextlib.contextmanager
 def testbed(*, guarded: bool = False) -> Iterator[Testbed]:
-    """A running testbed. What it leaves is removed, unless something failed.
+    """A running testbed. Its folder is removed afterwards, unless something failed.
 
     Args:
-        guarded: Payloads are encrypted, and workers come through a gateway.
+        guarded: Whether payloads are encrypted and workers connect through a gateway.
     """
-    # Without it every workflow, and every supervisor, would compile its modules anew.
+    # Otherwise every workflow and every supervisor would compile its modules again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     folder = Path(tempfile.mkdtemp(prefix="exclave-bench-"))
     bed = Testbed(folder, guarded=guarded)

@@ -1,4 +1,4 @@
-"""A Terraform that notes when it ran: a script before the real one on a worker's PATH."""
+"""A script that comes before the real Terraform on a worker's PATH and records when it ran."""
 
 import os
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ read ended rest < /proc/uptime
 echo "$1 $begun $ended $PWD" >> '{log}'
 exit $status
 """
-"""The machine's own clock, in hundredths of a second; reading it starts no process."""
+"""It reads the machine's uptime, in hundredths of a second, since that starts no process."""
 
 
 @dataclass(frozen=True)
@@ -22,17 +22,17 @@ class Ran:
     command: str
     seconds: float
     folder: str
-    """The name of the folder it ran in; Exclave names it after the component."""
+    """The name of its working folder, which Exclave names after the component."""
 
 
 class TimedTool:
-    """The script, in a folder of its own, and what it noted."""
+    """The script, in its own folder, and its records."""
 
     def __init__(self, folder: Path, tool: Path) -> None:
         """Write the script into a new folder.
 
         Args:
-            folder: Made here.
+            folder: Created here.
             tool: The real Terraform.
         """
         folder.mkdir()
@@ -44,7 +44,7 @@ class TimedTool:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What makes a worker find the script."""
+        """The environment in which a worker finds the script."""
         return {"PATH": f"{self._folder}{os.pathsep}{os.environ['PATH']}"}
 
     def take(self) -> list[Ran]:

@@ -1,19 +1,19 @@
-"""An app of twenty components against the engine time of its longest chain.
+"""A deploy of twenty components, compared with the engine time of its longest chain.
 
-Five rows of four; each component comes after two of the row above it, so the longest chain has
-five. Each has one resource with some seconds of work. A deploy plans, asks for, and applies all
-twenty, on one install worker; it is measured from its start to its end, by the server's clock. Each
-plan is approved at once by a client that the history tells of it; what that takes is in the
-deploy's time.
+There are five rows of four; each component depends on two of the row above it, so the longest chain
+has five components. Each has one resource with some seconds of work. One deploy on one install
+worker plans all twenty, waits for approvals, and applies them; it is measured by the server's
+clock, from its start to its end. A client that watches the history approves each plan at once; that
+time is included.
 
-The critical path is the chain that ended last, walked back from its end. Its own engine time is the
-time in which its Terraforms ran, `init`, `plan`, `show`, `apply` and `output`, as they did in this
-very deploy: beside those of the other components. So the ratio tells what Exclave adds: its own
-work, the approvals, and the way from one component to the next.
+The critical path is the chain that ended last, followed back from its end. Its engine time is how
+long its Terraform commands ran (`init`, `plan`, `show`, `apply` and `output`) in this same deploy,
+while those of other components ran beside them. So the ratio shows what Exclave adds: its own work,
+the approvals, and the way from one component to the next.
 
-For comparison, without a goal: the modules of such a chain by hand, the same commands one after the
-other with nothing else on the machine. Against that, the ratio also holds what it costs that up to
-four Terraforms share the machine's processors.
+For comparison, without a goal: the modules of such a chain by hand, with the same commands one
+after the other and nothing else on the machine. That ratio also includes the cost of up to four
+Terraform processes sharing the machine's processors.
 """
 
 import argparse
@@ -39,24 +39,24 @@ _COLUMNS = 4
 
 @dataclass(frozen=True)
 class _Deployed:
-    """One deploy; seconds. All but the first are of the chain that ended last."""
+    """The times of one deploy, in seconds; all but `whole` are for the chain that ended last."""
 
     whole: float
     engine: float
-    """In which its Terraforms ran."""
+    """How long its Terraform commands ran."""
     activities: float
-    """Of its plans and applies, from scheduled to completed."""
+    """How long its plans and applies took, from scheduled to completed."""
     approvals: float
-    """From planned to the apply's being scheduled."""
+    """From the end of its plans until its applies were scheduled."""
 
     @property
     def added(self) -> float:
-        """Within the activities, beside the Terraforms."""
+        """The time within the activities while no Terraform command ran."""
         return self.activities - self.engine
 
     @property
     def between(self) -> float:
-        """Outside the activities: turn, scope, from one component to the next, finish."""
+        """The time outside the activities: turn, scope, between components, finish."""
         return self.whole - self.activities - self.approvals
 
 
@@ -129,7 +129,7 @@ def _read(events: list[HistoryEvent], ran: list[Ran]) -> _Deployed:
 
 
 def _last_chain(applies: dict[str, ActivityTimes]) -> list[str]:
-    """The components that each other waited for, from the one that was applied last backwards."""
+    """The chain of components that waited for each other, from the one applied last backwards."""
     chain = [max(applies, key=lambda name: applies[name].completed)]
     while chain[-1] in _DEPENDENCIES:
         chain.append(max(_DEPENDENCIES[chain[-1]], key=lambda name: applies[name].completed))
@@ -141,13 +141,15 @@ def _report(settings: argparse.Namespace, ours: list[_Deployed], by_hand: float)
         f"Twenty components in chains of five, {settings.chain_seconds:g} s of work in each"
     )
     whole = report.median("Exclave, all twenty", [one.whole for one in ours], "s")
-    engine = report.median("  the last chain's Terraforms", [one.engine for one in ours], "s")
-    report.median("  added to them in its plans and applies", [one.added for one in ours], "s")
-    report.median("  until its plans were approved", [one.approvals for one in ours], "s")
+    engine = report.median(
+        "  Terraform runs on the critical path", [one.engine for one in ours], "s"
+    )
+    report.median("  time added to its plans and applies", [one.added for one in ours], "s")
+    report.median("  waiting for its approvals", [one.approvals for one in ours], "s")
     report.median("  everything else", [one.between for one in ours], "s")
     report.ratio("Exclave against its critical path's engine time", whole, engine, GOAL)
     alone = report.add("a chain of five by hand, alone on the machine", by_hand, "s")
-    report.ratio("Exclave against that", whole, alone)
+    report.ratio("Exclave against that chain", whole, alone)
     return report
 
 
