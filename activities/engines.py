@@ -7,7 +7,7 @@ search for its tool is imported before it has something to do.
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
@@ -15,25 +15,10 @@ from contracts.engines import EngineSpec
 
 if TYPE_CHECKING:
     from activities.secrets.masking import Mask
+    from activities.tools.tool import Tool
     from store.interface import Store
 
 AnyActivity = Callable[[Any], Awaitable[BaseModel]]
-
-
-class FoundTool(Protocol):
-    """The tool of an engine on this machine."""
-
-    @property
-    def name(self) -> str:
-        """As its vendor calls it."""
-
-    @property
-    def version(self) -> str:
-        """As it tells it."""
-
-    @property
-    def path(self) -> Path:
-        """Where it is."""
 
 
 def _nothing_secret(_store: "Store", _run: str, _part: str, known: "Mask") -> "Mask":
@@ -56,7 +41,7 @@ class Engine:
     activities: Callable[[Any], Sequence[AnyActivity]]
     """Makes those of the declaration's work, in its order, on an `activities.workplace.Workplace`
     (which knows its engines, so this module does not know it)."""
-    find_tool: Callable[[], FoundTool] | None = None
+    find_tool: Callable[[], "Tool"] | None = None
     """Finds its tool, or raises a typed error; blocks. None if it needs none."""
     learn_secrets: Callable[["Store", str, str, "Mask"], "Mask"] = _nothing_secret
     """Adds to a mask what is secret, as far as it is known by now, of a part and of what a run

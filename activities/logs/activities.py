@@ -5,17 +5,13 @@ an apply that still runs is known once its engine can tell, from a state or a pl
 """
 
 import asyncio
-from collections.abc import Sequence
 
 from temporalio import activity
 
-from activities.engines import Engine, of_activity
 from activities.heartbeats import heartbeating
 from activities.logs.printed import Piece, Printed
 from activities.operations.spec import OUTPUT_FILE
-from activities.secrets.kept import kept_secrets
-from activities.secrets.masking import Mask
-from activities.tools.environment import secrets_passed_on
+from activities.secrets.known import mask_of_operation
 from activities.workplace import Workplace
 from contracts import logs
 from contracts.errors import BadInput, NotThere
@@ -75,7 +71,7 @@ class LogActivities:
         end = printed.size if has_ended else printed.whole_lines(LOG_PAGE_BYTES)
         if end <= start:
             return nothing
-        mask = self._mask(input.key)
+        mask = mask_of_operation(self._workplace, input.key)
         gap = printed.gap_at(start, mask)
         if gap is not None:
             is_last = has_ended and gap.end >= printed.size
@@ -107,26 +103,3 @@ class LogActivities:
             else:
                 found.append(Piece(heading, folder / OUTPUT_FILE))
         return found
-
-    def _mask(self, key: str) -> Mask:
-        """Everything that is known to be secret of what the operation worked on."""
-        workplace, (run, part) = self._workplace, key.split("/")[:2]
-        known = [
-            *kept_secrets(workplace.data / "runs" / key),
-            *workplace.state.secrets_of_any_release(),
-            *secrets_passed_on(),
-        ]
-        for engine in workplace.engines:
-            known += engine.worker_secrets(workplace.store)
-        mask = Mask.of(known)
-        for engine in self._engines(key):
-            mask = engine.learn_secrets(workplace.store, run, part, mask)
-        return mask
-
-    def _engines(self, key: str) -> Sequence[Engine]:
-        """Whose work was let in under the key: nobody's, if it is a step of an action."""
-        entry = Journal(self._workplace.store).entry(key)
-        if entry is None or entry.let_in is None:
-            # An older worker did not note it.
-            return self._workplace.engines
-        return of_activity(self._workplace.engines, entry.let_in.get("activity"))

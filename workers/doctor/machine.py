@@ -5,8 +5,9 @@ from functools import partial
 from pathlib import Path
 
 from activities.disk import room
-from activities.engines import Engine, FoundTool
+from activities.engines import Engine
 from activities.operations.log_bound import has_holes
+from activities.tools.tool import Tool
 from contracts.errors import EngineFailed, ToolMissing, Unreachable
 from store.reserve import has_room
 from wire.network.probing import Fails, bounded
@@ -41,7 +42,7 @@ async def examine_tools(engines: Iterable[Engine]) -> list[Finding]:
     """Check whether the engines' tools are found, and report their versions and paths."""
     found = Findings("this machine")
 
-    def look(find_tool: Callable[[], FoundTool]) -> str:
+    def look(find_tool: Callable[[], Tool]) -> str:
         try:
             tool = find_tool()
         except (ToolMissing, EngineFailed, Unreachable) as error:
