@@ -211,7 +211,7 @@ async def test_what_a_crash_left_is_compared_by_what_remains(
     plan = await plane.plan(release)
     apply = plane.apply_input(plan)
     with monkeypatch.context() as patch:
-        patch.setattr(applying, "restore_killed", _dies)
+        patch.setattr(applying, "put_back", _dies)
         with pytest.raises(Unreachable):
             await plane.told(deploys.TERRAFORM_APPLY.name, apply)
     assert plane.did() is None
