@@ -1,7 +1,7 @@
-"""What a change touches: the parts that would be planned again, or torn down, each with the reason.
+"""The parts that a change would have planned again or torn down, each with the reason.
 
-It is the smallest set that can be told without an install. What really happens to a part that only
-depends on a changed one is known once that was applied: it is planned if something changed there.
+It is the smallest set that is certain without an install. A part that only depends on a changed one
+is really planned only if the apply of that one changes something.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ class Touched:
 
 
 def by_inputs(config: AppConfig, names: Iterable[str]) -> list[Touched]:
-    """What a change of these inputs touches, in the order in which it is done.
+    """The parts that a change of these inputs touches, in the order of a deploy.
 
     Raises:
         CycleError: components need each other.
@@ -38,7 +38,7 @@ def by_inputs(config: AppConfig, names: Iterable[str]) -> list[Touched]:
 
 
 def by_component(config: AppConfig, name: str) -> list[Touched]:
-    """What a change of one component (or of the sandbox) touches, itself first.
+    """The parts that a change of one component (or of the sandbox) touches, beginning with it.
 
     Raises:
         CycleError: components need each other.
@@ -53,13 +53,13 @@ def between(
     artifacts_before: Mapping[str, str],
     artifacts_after: Mapping[str, str],
 ) -> list[Touched]:
-    """What a deploy of one config over another touches; teardowns last, in reverse order.
+    """The parts that a deploy of one config over another touches; teardowns last, in reverse order.
 
     Args:
-        before: What is deployed.
-        after: What would be.
-        artifacts_before: A digest of each part's files, then.
-        artifacts_after: And now.
+        before: The config that is deployed.
+        after: The config that would be deployed.
+        artifacts_before: A digest of each part's files in `before`.
+        artifacts_after: The same in `after`.
 
     Raises:
         CycleError: components need each other.
@@ -73,7 +73,7 @@ def between(
             reasons[part] = reason
     gone = set(_parts(before)) - set(_parts(after))
     order = [one for one in [*Graph(before).reversed(), SANDBOX] if one in gone]
-    torn_down = [Touched(one, "teardown", "is not there any more") for one in order]
+    torn_down = [Touched(one, "teardown", "is no longer in the config") for one in order]
     return [*_planned(graph, reasons), *torn_down]
 
 
@@ -93,7 +93,7 @@ def _why(
 
 
 def _planned(graph: Graph, reasons: Mapping[str, str]) -> list[Touched]:
-    """The parts with a reason of their own, and all that depends on one of them."""
+    """The parts with a reason of their own, and every part that depends on one of them."""
     found: dict[str, Touched] = {}
     if SANDBOX in reasons:
         found[SANDBOX] = Touched(SANDBOX, "plan", reasons[SANDBOX])

@@ -1,7 +1,7 @@
 """Checks cron expressions: five fields, or a name such as `@daily`, as schedules take them.
 
-Where cron itself and the schedules differ, or where a time never comes, the expression is refused:
-a schedule that runs at other times than its author meant is found out too late.
+An expression is refused if it never comes due, or if cron and Temporal's schedules read it
+differently: that a schedule runs at other times than its author meant would be noticed too late.
 """
 
 import re
@@ -40,13 +40,13 @@ _FIELDS = (
 
 
 def cron_problem(text: str) -> str | None:
-    """Why the expression is no time, and what to write instead; None if it is one."""
+    """Why the expression is not valid, and what to write instead; None if it is valid."""
     if text in NAMED_TIMES:
         return None
     parts = text.split()
     if len(parts) != len(_FIELDS):
         return (
-            f"{text!r} is no cron expression: write five fields (minute, hour, day of month, "
+            f"{text!r} is not a cron expression: write five fields (minute, hour, day of month, "
             "month, day of week; in UTC), as in `30 4 * * *`, or a name such as `@daily`"
         )
     values: list[set[int]] = []
@@ -80,7 +80,7 @@ def _values(field: _Field, text: str) -> set[int]:
         if not 0 < step <= field.high - field.low:
             raise ValueError(f"has the step {step}; it must be from 1 to {field.high - field.low}")
         low = field.low if match[1] == "*" else _value(field, match[1])
-        # A lone value with a step runs on to the highest.
+        # A lone value with a step goes up to the highest value.
         open_ended = match[1] == "*" or (match[3] and not match[2])
         high = _value(field, match[2]) if match[2] else field.high if open_ended else low
         if high < low:

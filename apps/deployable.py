@@ -1,4 +1,4 @@
-"""What this room is told of the engines that there are; `contracts.engines` derives it."""
+"""What the app config needs to know about the existing engines; `contracts.engines` derives it."""
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ class Deployable:
     """The parts that some engine deploys, by their types."""
 
     variables: Mapping[str, ToolVariables]
-    """By component type: the variables of its engine's tool."""
+    """The variables of the engine's tool, by component type."""
     sandboxes: Set[str]
-    """Those of the types whose engine makes a sandbox, too."""
+    """The types whose engine can also make a sandbox."""
 
     def has(self, model: Model) -> bool:
         """Whether the model is a part that can be deployed."""

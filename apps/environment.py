@@ -32,7 +32,7 @@ _REFUSED = _REFUSED_TO_SCRIPTS | {
 
 
 def environment_problem(name: str, tool: ToolVariables) -> str | None:
-    """Why a tool's variable cannot be set, and what to do instead; None if it can."""
+    """Why a tool's variable cannot be set, and what to do instead; None if it can be set."""
     if _is_no_name(name):
         return _NO_NAME
     if name.startswith(tool.free):

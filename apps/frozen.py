@@ -31,10 +31,10 @@ def freeze(config: AppConfig) -> bytes:
 
 
 def thaw(data: bytes) -> AppConfig:
-    """The config that `freeze` wrote, by this or another version; unknown fields are ignored.
+    """The config that `freeze` of this or another version wrote; unknown fields are ignored.
 
     Raises:
-        FrozenError: it is no frozen config, or needs a newer version of Exclave.
+        FrozenError: it is not a frozen config, or needs a newer version of Exclave.
     """
     try:
         envelope = _Envelope.model_validate_json(data)
@@ -52,7 +52,7 @@ def _check_format(text: str) -> None:
     ours = int(FORMAT.split(".", maxsplit=1)[0])
     major = text.split(".", maxsplit=1)[0]
     if not (major.isascii() and major.isdigit() and len(major) < 10):
-        raise FrozenError(f"the release's config has format {text!r}, which is no version")
+        raise FrozenError(f"the release's config has format {text!r}, which is not a version")
     if int(major) > ours:
         raise FrozenError(
             f"the release's config has format {text}, and this version reads up to {ours}.x: "

@@ -1,4 +1,4 @@
-"""Who needs whom: components by `dependencies` and by what templates refer to, and the sandbox."""
+"""Which part depends on which: by `dependencies`, and by what templates refer to."""
 
 import heapq
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ _BY_TYPE = (
     *("container_image", "docker_build", "terraform_module", "pulumi"),
     *("helm_chart", "kubernetes_manifest", "job"),
 )
-"""What comes first among those with equally many dependencies: what others are made of."""
+"""The order of components with equally many dependencies: what others are made of comes first."""
 
 
 class CycleError(Exception):
-    """Components that need each other; `path` begins and ends with the same one."""
+    """Components depend on each other in a circle; `path` begins and ends with the same one."""
 
     def __init__(self, path: list[str]) -> None:
         self.path = path
@@ -62,8 +62,8 @@ class Graph:
     def order(self) -> list[str]:
         """All components, each after those that it needs.
 
-        Among those that could come next, fewer dependencies go first, then what others are made of
-        (images before modules, these before charts, objects and jobs), then the name.
+        Of those that could come next, the one with the fewest dependencies is first, then what
+        others are made of (images before modules before charts, objects and jobs), then by name.
         """
         waiting = {name: len(needs) for name, needs in self._dependencies.items()}
         dependents: dict[str, list[str]] = {name: [] for name in waiting}
@@ -90,10 +90,7 @@ class Graph:
         return self.order()[::-1]
 
     def parts_referencing_input(self, name: str) -> list[str]:
-        """The parts whose templates read the input, or all inputs at once.
-
-        The sandbox may be among them.
-        """
+        """The parts whose templates read the input, or all inputs at once."""
         return sorted(
             part
             for part, paths in self._references.items()
@@ -101,7 +98,7 @@ class Graph:
         )
 
     def reads_sandbox(self, component: str) -> bool:
-        """Whether the component's own templates read what is known of the sandbox."""
+        """Whether the component's own templates read anything of the sandbox."""
         if SANDBOX not in self._references:
             return False
         paths = self._references[component]
@@ -117,7 +114,7 @@ class Graph:
 
 
 def _component_of(path: Path) -> str | None:
-    """The component that a path of a template leads to, under whatever name."""
+    """The component that a template's path leads to, by its name or second name."""
     return path[2] if len(path) > 2 and path[:2] == ("nuon", "components") else None
 
 
@@ -126,7 +123,7 @@ def _references(part: Model, reads_of: ReadsOf) -> frozenset[Path]:
 
 
 def _leads_into(path: Path, root: Path) -> bool:
-    """Whether what is read at the path holds what is at the root, or lies within it."""
+    """Whether one of the two paths leads into the other."""
     shorter = min(len(path), len(root))
     return path[:shorter] == root[:shorter]
 

@@ -32,15 +32,15 @@ def effective_inputs(
     *,
     checked: bool = True,
 ) -> dict[str, InputValue]:
-    """Every declared input with its value: as given, else its default, else the empty string.
+    """Every declared input with its value: the given one, else its default, else the empty string.
 
-    A value of `sensitive_given`, and any value of an input that is declared sensitive, is marked.
+    Values of `sensitive_given`, and of inputs that are declared sensitive, are marked so.
 
     Args:
-        config: Whose inputs they are.
+        config: The config that declares the inputs.
         given: The values that were set.
-        sensitive_given: Those that were set on the customer's side.
-        checked: Whether values must fit; what tears down takes them as they are.
+        sensitive_given: The values that were set on the customer's side.
+        checked: Whether values must fit their types; a teardown takes them as they are.
 
     Raises:
         InputErrors: checked, and a required input is missing, an input is unknown, or a value has a
@@ -68,14 +68,14 @@ def effective_inputs(
 
 
 def default_text(item: "Input") -> str | None:
-    """An input's default as the string that templates see; None if it has none."""
+    """An input's default as the text that templates see; None if it has no default."""
     if item.default is None or isinstance(item.default, str):
         return item.default
     return json.dumps(item.default, separators=(",", ":"), ensure_ascii=False)
 
 
 def type_problem(kind: str, text: str) -> str | None:
-    """Why `text` is no value of an input of that type, without showing it; None if it is one."""
+    """Why `text` does not fit the type of an input, without showing it; None if it fits."""
     match kind:
         case "number":
             is_number = _NUMBER.fullmatch(text) and math.isfinite(float(text))
@@ -99,7 +99,7 @@ def _problem(item: "Input", value: str | None) -> str | None:
 
 
 def json_problem(text: str) -> str | None:
-    """Why a text is no JSON, if it is none."""
+    """Why a text is not JSON; None if it is."""
     try:
         json.loads(text)
     except RecursionError:

@@ -9,9 +9,9 @@ _LAST = re.compile(r"""(?:^|\.)(?:"(?:[^"\\]|\\.)*"|[A-Za-z0-9_-]+)$|\[\d+\]$"""
 
 
 def below(at: str, *parts: str | int) -> str:
-    """The path of what lies below `at` (empty for the file itself): keys, and indexes of lists.
+    """The path of something below `at` (empty for the whole file): keys, and indexes of lists.
 
-    A key that TOML would want in quotes is shown in quotes.
+    A key that TOML requires in quotes is shown in quotes.
     """
     for part in parts:
         if isinstance(part, int):
@@ -27,11 +27,11 @@ def _shown(name: str) -> str:
 
 
 def joined(at: str, path: str) -> str:
-    """A path that begins at `at`."""
+    """The path that follows `path` from `at` on."""
     separator = "." if at and path and not path.startswith("[") else ""
     return f"{at}{separator}{path}"
 
 
 def parent(path: str) -> str:
-    """The path that `path` lies directly below; empty for the file itself."""
+    """The path directly above `path`; empty for the whole file."""
     return _LAST.sub("", path) if path else ""

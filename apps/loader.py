@@ -1,4 +1,4 @@
-"""Loads an app config from its folder, and tells everything that is wrong with it at once."""
+"""Loads an app config from its folder, and reports everything that is wrong with it at once."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -30,24 +30,24 @@ class LoadedApp:
     """A config that can be used."""
 
     config: AppConfig
-    """What a release holds of it."""
+    """What goes into a release."""
     warnings: list[Problem]
     """What is odd, and has no effect."""
     notes: list[Problem]
-    """What is not there yet; see `apps.checks.unsupported`."""
+    """What Exclave does not support yet; see `apps.checks.unsupported`."""
     unbuildable: list[Problem]
-    """The notes for whose sake a build refuses it."""
+    """The notes that make a build refuse the config."""
     plane: PlaneConfig
-    """What of it is for the vendor's control plane alone."""
+    """What is only for the vendor's control plane."""
     wanted: list[Wanted]
-    """What a build has to fetch before it is whole; nothing, once it was read with that."""
+    """What a build has to fetch to complete the config; empty when it was read with `fetched`."""
     roots: Mapping[Source, str]
-    """By the place of each module that reaches out of its folder: the folder that is packed."""
+    """The folder to pack, by the place of each module that reaches outside its own folder."""
 
 
 @dataclass(frozen=True)
 class CheckedApp:
-    """What there is to say of a folder."""
+    """The result of checking a folder."""
 
     app: LoadedApp | None
     """None if it cannot be used."""
@@ -56,7 +56,7 @@ class CheckedApp:
     files: int
     """How many files the folder has."""
     asked_for: list[Problem] = field(default_factory=list)
-    """Those of the problems that nothing hinders: what the format asks for, and no build needs."""
+    """The harmless ones of the problems: what the format asks for, but no build needs."""
 
 
 def load(folder: Path, deployable: Deployable, fetched: Fetched | None = None) -> LoadedApp:
@@ -85,8 +85,8 @@ def load(folder: Path, deployable: Deployable, fetched: Fetched | None = None) -
 def check(folder: Path, deployable: Deployable, fetched: Fetched | None = None) -> CheckedApp:
     """Everything that is wrong with the app config in `folder`, and the config if it can be used.
 
-    It reads regular files below the folder alone (and those of what was fetched), fetches nothing,
-    and ends whatever they hold.
+    It reads only regular files below the folder (and those that were fetched), fetches nothing, and
+    comes to an end whatever they hold.
     """
     findings = Findings()
     try:
@@ -106,7 +106,7 @@ def check(folder: Path, deployable: Deployable, fetched: Fetched | None = None) 
         modules = Modules(opened, fetched)
         check_entities(entities, modules, deployable, reads_of, findings)
         roots = modules.roots
-        refused = _tell_what_is_missing(entities, deployable, reads_of, findings)
+        refused = _note_unsupported(entities, deployable, reads_of, findings)
         missing = [] if fetched is not None or findings.has_errors else wanted(entities, deployable)
         for one in missing:
             findings.note(one.file, one.key, one.note)
@@ -114,7 +114,7 @@ def check(folder: Path, deployable: Deployable, fetched: Fetched | None = None) 
         is_cut = True
     problems = findings.placed(lambda file: _text(opened, file))
     if is_cut:
-        message = f"has more than {MAX_PROBLEMS} problems; mend these, and check it again"
+        message = f"has more than {MAX_PROBLEMS} problems; fix these, and check again"
         problems.insert(0, Problem(".", "", message))
     asked_for = _asked_for(entities) if entities else []
     can_be_used = not any(problem.severity == "error" for problem in problems)
@@ -135,13 +135,13 @@ def check(folder: Path, deployable: Deployable, fetched: Fetched | None = None) 
 
 
 def _asked_for(entities: Entities) -> list[Problem]:
-    """What a config of this format has, and can be deployed without."""
+    """What the format asks a config to have, but a deploy does not need."""
     missing = []
     if entities.lacks_sandbox:
         missing.append(("sandbox.toml", _NO_SANDBOX))
     if entities.lacks_runner:
         missing.append(("runner.toml", _NO_RUNNER))
-    return [Problem(file, "", f"is not there: {why}", "warning") for file, why in missing]
+    return [Problem(file, "", f"is missing: {why}", "warning") for file, why in missing]
 
 
 _NO_SANDBOX: Final = (
@@ -154,13 +154,13 @@ _NO_RUNNER: Final = (
 )
 
 
-def _tell_what_is_missing(
+def _note_unsupported(
     entities: Entities, deployable: Deployable, reads_of: ReadsOf, findings: Findings
 ) -> set[str]:
-    """Adds a note for each thing that is not there yet, where it is first met.
+    """Adds a note for each thing that is not supported yet, at its first place.
 
     Returns:
-        The notes for whose sake a build refuses the config.
+        The notes that make a build refuse the config.
     """
     places: dict[str, list[tuple[str, str]]] = {}
     stages: dict[str, Stage] = {}
@@ -172,10 +172,10 @@ def _tell_what_is_missing(
             stages[missing.message] = missing.refused_at
     refused: set[str] = set()
     for message, (first, *more) in places.items():
-        told = f"{message} ({_more_places(len(more))})" if more else message
-        findings.note(*first, told)
+        note = f"{message} ({_more_places(len(more))})" if more else message
+        findings.note(*first, note)
         if stages[message] == "build":
-            refused.add(told)
+            refused.add(note)
     return refused
 
 

@@ -8,7 +8,7 @@ release has an artifact for each part, and for each step of an action that runs 
 from typing import Final
 
 SANDBOX: Final = "_sandbox"
-"""What the sandbox is called where components are; no component's name begins with `_`."""
+"""The sandbox's name among those of components; no component's name begins with `_`."""
 
 
 def part_shown(part: str) -> str:
@@ -22,5 +22,5 @@ def part_named(part: str) -> str:
 
 
 def step_name(action: str, index: int) -> str:
-    """A step of an action, by its place among them: names of steps are for people."""
+    """The name of a step's artifact, by the step's index: the names of steps are for people."""
     return f"{action}/{index}"

@@ -12,8 +12,8 @@ SOURCE_ARTIFACT_TYPE: Final = "application/vnd.exclave.app-source.v1"
 MODULE_ARTIFACT_TYPE: Final = "application/vnd.opentofu.modulepkg"
 MODULE_MEDIA_TYPE: Final = "archive/zip"
 TREE_ARTIFACT_TYPE: Final = "application/vnd.exclave.tree.v1"
-"""A zip like a module's, of which `DIRECTORY_ANNOTATION` says where in it work is done: of its own
-type, since who does not know that would work in the wrong folder."""
+"""A zip like a module's, with `DIRECTORY_ANNOTATION` naming the folder in it to work in. It has its
+own type, since a version that does not know the annotation would work in the wrong folder."""
 
 INDEX_MEDIA_TYPE: Final = "application/vnd.oci.image.index.v1+json"
 MANIFEST_MEDIA_TYPE: Final = "application/vnd.oci.image.manifest.v1+json"
@@ -21,7 +21,7 @@ MANIFEST_MEDIA_TYPE: Final = "application/vnd.oci.image.manifest.v1+json"
 APP_ANNOTATION: Final = "org.exclave.app"
 COMPONENT_ANNOTATION: Final = "org.exclave.component"
 SANDBOX_ANNOTATION: Final = "org.exclave.sandbox"
-"""Of its own: who knows components only leaves such a manifest aside."""
+"""An annotation of its own, so that versions which know only components ignore such a manifest."""
 
 STEP_ANNOTATION: Final = "org.exclave.step"
 DIRECTORY_ANNOTATION: Final = "org.exclave.directory"
@@ -35,7 +35,7 @@ class ReleaseError(Exception):
 
 @dataclass(frozen=True)
 class Descriptor:
-    """How OCI names a piece of content."""
+    """An OCI descriptor, which names a piece of content."""
 
     media_type: str
     digest: str
@@ -93,12 +93,12 @@ class ReleaseIndex:
     sandbox: str | None = None
     """The digest of the sandbox's manifest, if the app has a sandbox."""
     steps: Mapping[str, str] = field(default_factory=dict)
-    """The digest of what steps of actions run in, by `step_name`; the others run in nothing."""
+    """The digest of the folder that a step of an action runs in, by `step_name`; some have none."""
 
     def to_index(self, descriptors: Iterable[Descriptor]) -> dict[str, object]:
         """The index as JSON, the same for the same content.
 
-        `descriptors` tell media type, artifact type and size of every digest of the release;
+        `descriptors` give the media type, artifact type and size of every digest of the release;
         components with equal content may share one.
 
         Raises:
@@ -128,7 +128,7 @@ class ReleaseIndex:
         """The release that an index describes; manifests of unknown artifact types are ignored.
 
         Raises:
-            ReleaseError: it is not a release, or not a whole one.
+            ReleaseError: it is not a release, or an incomplete one.
         """
         if not isinstance(index, Mapping):
             raise ReleaseError("the index is not a JSON object")

@@ -1,6 +1,6 @@
-"""JSON Schema of every kind of file, for editors; made from the models.
+"""JSON Schemas of all kinds of files, for editors; made from the models.
 
-An editor takes it by a first line such as `#:schema ./schemas/action.json` (Taplo).
+An editor finds the schema by a first line such as `#:schema ./schemas/action.json` (Taplo).
 """
 
 import ast
@@ -25,7 +25,7 @@ from apps.config.vendor import Branch, InstallConfig
 from apps.reading.kinds import COMPONENTS, KINDS, SANDBOXES
 
 _DIALECT = "http://json-schema.org/draft-07/schema#"
-"""That of most editors' validators."""
+"""The dialect that most editors' validators use."""
 
 SCHEMAS: Final[Mapping[str, Any]] = {
     **{name: kind.document for name, kind in KINDS.items() if kind.document is not None},
@@ -44,7 +44,7 @@ SCHEMAS: Final[Mapping[str, Any]] = {
     "install": InstallConfig,
     "branch": Branch,
 }
-"""What there is a schema of, by name: the single files, and the files of folders."""
+"""The models with a schema, by its name: single files, and the files of folders."""
 
 
 def schema(name: str) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def schema(name: str) -> dict[str, Any]:
 
 
 def _complete(table: dict[str, Any], model: type[Model]) -> None:
-    """Adds what a schema of pydantic's lacks: what each key means, and that there are no others."""
+    """Adds what pydantic's schema lacks: what each key means, and that there are no other keys."""
     table["additionalProperties"] = False
     table["description"] = inspect.getdoc(model) or ""
     meanings = _meanings(model)
@@ -94,7 +94,7 @@ def _models() -> set[type[Model]]:
 
 @cache
 def _meanings(model: type[Model]) -> Mapping[str, str]:
-    """What the docstrings below its fields say, by field."""
+    """The docstrings below a model's fields, by field."""
     found: dict[str, str] = {}
     for base in reversed(model.__mro__):
         if issubclass(base, Model) and base is not Model:

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 _MOST_NAMES = 300
 _LONGEST = 64
-"""Among more names, or for longer ones, nothing is looked for: a config of any size and content
-must be told of in seconds."""
+"""With more or longer names nothing is suggested: a config of any size and content must be checked
+within seconds."""
 
 _MOST_LISTED = 40
 
@@ -24,7 +24,7 @@ def nearest(word: str, known: Collection[str]) -> str | None:
 
 
 def did_you_mean(word: str, known: Collection[str]) -> str:
-    """`; did you mean …?` for a name that is close, otherwise a list of what there is."""
+    """`; did you mean …?` if a known name is close, otherwise a list of the known names."""
     names = _within_reason(word, known)
     close = nearest(word, names)
     if close is not None:

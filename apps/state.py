@@ -53,7 +53,7 @@ class ComponentState:
     component_id: str = ""
     """Defaults to the component's name."""
     var_name: str | None = None
-    """A second name that templates reach it by."""
+    """A second name by which templates can reach it."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What starts actions: what each kind of trigger needs, and what a release wants to be run."""
+"""What starts actions: what each kind of trigger needs, and which triggers a release has."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -14,14 +14,14 @@ SUPPORTED_TRIGGERS: Final[frozenset[TriggerType]] = frozenset({
     "pre-deploy-component", "post-deploy-component",
     "pre-teardown-component", "post-teardown-component",
 })  # fmt: skip
-"""Those that something starts; the rest are known, and never come."""
+"""The triggers that start something; the others are accepted, but never happen."""
 
 
 def triggered_actions(config: AppConfig) -> list[tuple[Action, ActionTrigger]]:
-    """Each trigger that is not a person, with its action, by the trigger's index, then by name.
+    """Each trigger except those by hand, with its action, by the trigger's index, then by name.
 
-    An action comes once for each of its triggers; these name a component by its own name, whatever
-    name the config writes.
+    An action comes once for each of its triggers. Triggers name a component by its own name, even
+    if the config uses its second name.
     """
     names = {c.var_name: c.name for c in config.components if c.var_name}
     names |= {c.name: c.name for c in config.components}
@@ -35,7 +35,7 @@ def triggered_actions(config: AppConfig) -> list[tuple[Action, ActionTrigger]]:
 
 
 def trigger_problems(trigger: ActionTrigger) -> Iterator[tuple[str, str]]:
-    """What a trigger lacks by itself: a key, and what would be right."""
+    """What a trigger lacks: a key, and what would be right."""
     is_cron = trigger.type == "cron"
     if is_cron and trigger.cron_schedule is None:
         yield "cron_schedule", "is required for `cron`: when it is to run, as in `30 4 * * *`"
@@ -48,7 +48,7 @@ def trigger_problems(trigger: ActionTrigger) -> Iterator[tuple[str, str]]:
 
 
 def trigger_oddities(trigger: ActionTrigger) -> Iterator[tuple[str, str]]:
-    """What of a trigger has no effect: a key, and why."""
+    """What has no effect in a trigger: a key, and why."""
     if trigger.type != "cron" and trigger.cron_schedule is not None:
         yield "cron_schedule", f"has no effect for `{trigger.type}`; remove it, or write `cron`"
     if not _is_of_a_component(trigger) and trigger.component_name is not None:

@@ -1,4 +1,4 @@
-"""Checks what a config says, once it was read: table by table, and then as a whole."""
+"""Checks a config after it was read: first table by table, then as a whole."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""Where modules and scripts of a config lie while it is checked: in its folder, or fetched."""
+"""Where a config's modules and scripts are while it is checked: in its folder, or fetched."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from apps.reading.files import Folder
 from apps.terraform.modules import DeclaredModule
 
 Declared = Mapping[Source, DeclaredModule]
-"""What was read of the modules, by their place."""
+"""The declarations of the modules that could be read, by their place."""
 
 
 class Modules:
@@ -21,12 +21,12 @@ class Modules:
         self._folder = folder
         self._fetched = fetched or Fetched()
         self.roots: dict[Source, str] = {}
-        """By the place of each module that reaches out of its folder: the folder to be packed."""
+        """The folder to pack, by the place of each module that reaches outside its own folder."""
 
     def find(self, source: Source) -> Tree | NotFetched | None:
-        """Where a module is; None where there is nothing to look at, or to tell."""
+        """Where a module is; None if there is nothing to look at, or nothing to report."""
         if source.is_local:
-            # As the loader writes it; another was refused.
+            # The loader normalizes directories, and has refused any other.
             directory = source.directory if source.directory != "." else ""
             there = not directory or directory in self._folder.folders
             return Tree(self._folder.root, directory) if there else None

@@ -1,4 +1,4 @@
-"""Terraform modules: what they declare, against what the config gives them."""
+"""Checks what Terraform modules declare against what the config gives them."""
 
 from apps.checks.module_places import Declared, Modules, source_key
 from apps.config.metadata import Runner
@@ -16,7 +16,7 @@ _CLOUDS = {
     "hashicorp/aws": "aws", "hashicorp/google": "gcp", "hashicorp/google-beta": "gcp",
     "hashicorp/azurerm": "azure",
 }  # fmt: skip
-"""Providers of which a module needs that of its cloud."""
+"""The cloud that each of these providers is for."""
 
 
 def check_modules(entities: Entities, modules: Modules, findings: Findings) -> Declared:
@@ -43,7 +43,7 @@ def check_modules(entities: Entities, modules: Modules, findings: Findings) -> D
 def _read_modules(
     parts: list[tuple[Located[TerraformModule], Tree]], modules: Modules, findings: Findings
 ) -> dict[Source, DeclaredModule]:
-    """The module of each place; those that cannot be read are told once and left out."""
+    """The module of each place; one that cannot be read is reported once and left out."""
     found: dict[Source, DeclaredModule] = {}
     places = {part.model.source.place: (part, tree) for part, tree in reversed(parts)}
     for place, (part, tree) in sorted(places.items(), key=lambda item: item[1][1].name):
@@ -114,7 +114,7 @@ def _check_version(
         if problem:
             findings.error(part.file, key, f"`{version}` contradicts {wants}: {problem}")
         elif is_too_old(version, requirement):
-            findings.warning(part.file, key, f"`{version}` allows one that is too old for {wants}")
+            findings.warning(part.file, key, f"`{version}` allows versions too old for {wants}")
 
 
 def _check_cloud(

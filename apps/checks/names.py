@@ -1,4 +1,4 @@
-"""Names: each is there once, and what refers to one is right."""
+"""Checks names: each is used once, and every reference is to a name that exists."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -32,7 +32,7 @@ _DEFAULT_CONTEXT = "sandbox"
 
 
 def check_names(entities: Entities, findings: Findings) -> None:
-    """Adds a problem for each name that is there twice, or that nothing has."""
+    """Adds a problem for each name that is used twice, and for each reference to nothing."""
     check = _Check(entities, findings)
     check.unique_names()
     check.inputs()

@@ -26,14 +26,14 @@ class Known:
     inputs: Names
     actions: Names
     outputs: Mapping[str, Set[str]]
-    """By component, and of the sandbox; without those whose outputs are not known."""
+    """The outputs of each part; parts whose outputs are not known are left out."""
     lacks_sandbox: bool = False
 
 
 def sandbox_reference_problem(path: Path, known: Known) -> str | None:
-    """Why a path leads to nothing where the sandbox reads it, or None.
+    """Why a path leads to nothing if the sandbox reads it, or None.
 
-    The sandbox is there before everything else.
+    The sandbox comes before everything else.
     """
     match path[1:]:
         case ("components" | "actions" | "sandbox", *_) | ("install",) | ("install", "sandbox", *_):

@@ -1,4 +1,4 @@
-"""The repositories that steps of actions run in: whether they are there, with what is run."""
+"""Checks the repositories that steps of actions run in, and that they have the commands' files."""
 
 from apps.checks.module_places import Modules, source_key
 from apps.config.actions import Action, ActionStep
@@ -9,7 +9,7 @@ from apps.spelling import did_you_mean
 
 
 def check_steps(entities: Entities, modules: Modules, findings: Findings) -> None:
-    """Adds a problem for each repository that cannot be had, and each script that it lacks."""
+    """Adds a problem for each repository that could not be fetched, and each script it lacks."""
     for action in entities.of(Action):
         for index, step in enumerate(action.model.steps):
             source = step.public_repo or step.connected_repo
@@ -24,7 +24,7 @@ def check_steps(entities: Entities, modules: Modules, findings: Findings) -> Non
 
 
 def _script_problem(step: ActionStep, tree: Tree) -> str | None:
-    """Why a command that begins with a file of the repository cannot be run, if so."""
+    """Why a command that begins with a file of the repository cannot run; None if it can."""
     words = (step.command or "").split(maxsplit=1)
     if not words or not words[0].startswith("./") or not words[0].isprintable():
         return None

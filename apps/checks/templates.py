@@ -1,4 +1,4 @@
-"""Templates: each can be read, and what it reads will be there."""
+"""Checks that every template can be parsed, and that what it reads will exist."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,16 +29,16 @@ class _Text:
     text: str
     model: Model
     degrades: bool
-    """What is wrong with it hinders nothing."""
+    """Mistakes in it are only warnings."""
 
 
 def check_templates(
     entities: Entities, modules: Declared, reads_of: ReadsOf, findings: Findings
 ) -> bool:
-    """Adds a problem for each template that cannot be read, or reads what will not be there.
+    """Adds a problem for each template that cannot be parsed, or reads what will not exist.
 
     Returns:
-        Whether every template can be read.
+        Whether every template can be parsed.
     """
     known = _known(entities, modules)
     fits = True
@@ -46,20 +46,20 @@ def check_templates(
         try:
             found = reads_of(one.text)
         except TemplateError as error:
-            _tell(one, str(error), error.line, findings)
+            _report(one, str(error), error.line, findings)
             fits = fits and one.degrades
             continue
         problem_of = _problem_of(one.model)
         for read in found:
             problem = problem_of(read.path, known) if read.required else None
             if problem:
-                _tell(one, problem, read.position.line, findings)
+                _report(one, problem, read.position.line, findings)
     return fits
 
 
-def _tell(one: _Text, problem: str, line: int, findings: Findings) -> None:
+def _report(one: _Text, problem: str, line: int, findings: Findings) -> None:
     if one.degrades:
-        message = f"stays as it is where it is shown: {problem}"
+        message = f"will be shown unrendered: {problem}"
         findings.warning(one.file, one.key, message, within=line)
     else:
         findings.error(one.file, one.key, problem, within=line)
@@ -84,7 +84,7 @@ def _problem_of(model: Model) -> Callable[[Path, Known], str | None]:
 
 
 def _runbook_reference_problem(inputs: set[str], path: Path, known: Known) -> str | None:
-    """Why a path leads to nothing where a runbook reads it, which has inputs of its own."""
+    """Why a path leads to nothing if a runbook reads it, or None; a runbook has its own inputs."""
     match path:
         case ("runbook_inputs", name, *_) if name not in inputs:
             return f"the runbook has no input `{name}`{did_you_mean(name, inputs)}"
@@ -94,7 +94,7 @@ def _runbook_reference_problem(inputs: set[str], path: Path, known: Known) -> st
 
 
 def _stack_reference_problem(path: Path, known: Known) -> str | None:
-    """Why a path leads to nothing where the stack reads it, which is there before all else."""
+    """Why a path leads to nothing if the stack reads it, or None; the stack comes first of all."""
     match path[1:]:
         case (("components" | "actions" | "sandbox" | "install_stack" | "secrets"), *_):
             pass

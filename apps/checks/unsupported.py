@@ -1,4 +1,4 @@
-"""What of a config can be loaded, and not be run yet: a check tells of it, and it is refused."""
+"""What a config may say, but Exclave does not support yet: noted by checks, refused in time."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -25,24 +25,24 @@ from apps.templates.state_paths import Path, ReadsOf, reads_of
 from apps.triggers import SUPPORTED_TRIGGERS
 
 Stage = Literal["build", "deploy", "never"]
-"""When it is refused: by a build, before a deploy starts anything, or not at all."""
+"""Who refuses it: a build, a deploy before it starts anything, or nobody."""
 
 
 @dataclass(frozen=True)
 class Missing:
-    """One thing that is not there yet."""
+    """One thing that is not supported yet."""
 
     key: str
-    """Within the table of the entity; empty for all of it."""
+    """Its key within the entity's table; empty for the whole table."""
     message: str
     refused_at: Stage
     alone: bool = False
-    """It is all that there is to tell of the entity."""
+    """Nothing else is reported about this entity."""
 
 
 @dataclass(frozen=True)
 class MissingOf:
-    """One thing that is not there yet, and whose it is."""
+    """One thing that is not supported yet, and the entity that has it."""
 
     whose: str
     """As in `component api`."""
@@ -54,7 +54,7 @@ class MissingOf:
 
 
 def unsupported(config: AppConfig, deployable: Deployable) -> list[MissingOf]:
-    """Everything of a config that is not there yet, in the order of the config's fields."""
+    """Everything in a config that is not supported yet, in the order of the config's fields."""
     return [
         MissingOf(whose, missing)
         for whose, model in _entities(config)
@@ -63,14 +63,14 @@ def unsupported(config: AppConfig, deployable: Deployable) -> list[MissingOf]:
 
 
 def undeployable(config: AppConfig, deployable: Deployable) -> list[MissingOf]:
-    """What of it stands against a deploy."""
+    """Everything in a config that a deploy refuses."""
     return [one for one in unsupported(config, deployable) if one.missing.refused_at != "never"]
 
 
 def missing_in(
     model: Model, deployable: Deployable, reads_of: ReadsOf = reads_of
 ) -> Iterator[Missing]:
-    """Everything of one entity that is not there yet."""
+    """Everything in one entity that is not supported yet."""
     if isinstance(model, Part) and not deployable.has(model):
         yield _no_engine(model)
         return
@@ -80,22 +80,22 @@ def missing_in(
         yield alone
         return
     yield from gaps
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for key, text in templates(model):
         if degrades(model, key):
             continue
         for path in _paths(text, reads_of):
             root = ".".join(("", *path[: 3 if path[1] == "install" else 2]))
-            if is_unfilled(path) and (key, root) not in told:
-                told.add((key, root))
-                yield Missing(key, f"loads; `{root}` has no values yet", "deploy")
+            if is_unfilled(path) and (key, root) not in reported:
+                reported.add((key, root))
+                yield Missing(key, f"accepted, but `{root}` has no values yet", "deploy")
 
 
 def _no_engine(part: Part) -> Missing:
     is_sandbox = isinstance(part, SandboxFields)
     kind = part.part_type
     what = f"making a sandbox with {kind.capitalize()}" if is_sandbox else f"deploying {kind}"
-    return Missing("type", f"loads; {what} is not there yet", "build", alone=True)
+    return Missing("type", f"accepted, but {what} is not supported yet", "build", alone=True)
 
 
 def _in_tables(model: Model) -> Iterator[Missing]:
@@ -115,7 +115,7 @@ def _paths(text: str, reads_of: ReadsOf) -> list[Path]:
     try:
         return [read.path for read in reads_of(text) if read.required and len(read.path) > 1]
     except TemplateError:
-        return []  # told where templates are checked
+        return []  # reported by the check of templates
 
 
 def _entities(config: AppConfig) -> Iterator[tuple[str, Model]]:
@@ -144,11 +144,12 @@ class _Gap:
 
 
 def _says(text: str) -> Callable[[Any], str]:
-    return lambda _: f"loads; {text}"
+    return lambda _: f"accepted, but {text}"
 
 
 def _key(key: str, what: str, refused_at: Stage, when: Callable[[Any], bool] = bool) -> _Gap:
-    return _Gap(key, _says(f"{what} is not there yet"), refused_at, lambda m: when(getattr(m, key)))
+    message = _says(f"{what} is not supported yet")
+    return _Gap(key, message, refused_at, lambda model: when(getattr(model, key)))
 
 
 def _whole(what: str, refused_at: Stage = "never") -> tuple[_Gap]:
@@ -160,8 +161,8 @@ _ENTITIES: Final[dict[type[Model], Iterable[_Gap]]] = {
         _key("toggleable", "switching a component on and off", "deploy"),
         _key("kubernetes_context", "choosing a cluster", "deploy"),
         _key("operation_roles", "taking a role", "deploy"),
-        _key("build_timeout", "a limit of the component's own", "never"),
-        _key("deploy_timeout", "a limit of the component's own", "never"),
+        _key("build_timeout", "a timeout for one component", "never"),
+        _key("deploy_timeout", "a timeout for one component", "never"),
         _key("skip_noops", "skipping approvals", "never"),
         _key("auto_approve_on_policies_passing", "approving by policies", "never"),
     ),
@@ -172,13 +173,13 @@ _ENTITIES: Final[dict[type[Model], Iterable[_Gap]]] = {
     ),
     TerraformModule: (_key("drift_schedule", "looking for drift", "never"),),
     Health: (
-        _Gap("", _says("watching health is not there yet"), "never", lambda h: not h.block_deploy),
+        _Gap("", _says("health is not watched yet"), "never", lambda h: not h.block_deploy),
         _key("block_deploy", "waiting for health", "deploy"),
     ),
     ActionTrigger: (
         _Gap(
             "type",
-            lambda trigger: f"loads; starting by `{trigger.type}` is not there yet",
+            lambda trigger: f"accepted, but the trigger `{trigger.type}` is not supported yet",
             "deploy",
             lambda trigger: trigger.type not in SUPPORTED_TRIGGERS,
         ),
@@ -190,19 +191,19 @@ _ENTITIES: Final[dict[type[Model], Iterable[_Gap]]] = {
         _key("image", "running steps in an image", "deploy"),
         _key("kubernetes_context", "choosing a cluster", "deploy"),
     ),
-    Secret: _whole("secrets are not there yet", "deploy"),
-    Policy: _whole("judging by policies is not there yet", "deploy"),
-    OperationRoles: _whole("taking a role is not there yet", "deploy"),
-    Permissions: _whole("roles have no effect yet: the worker has those of its machine"),
-    Role: _whole("roles have no effect yet: the worker has those of its machine"),
+    Secret: _whole("secrets are not supported yet", "deploy"),
+    Policy: _whole("policies are not supported yet", "deploy"),
+    OperationRoles: _whole("taking a role is not supported yet", "deploy"),
+    Permissions: _whole("roles have no effect yet: the worker uses those of its machine"),
+    Role: _whole("roles have no effect yet: the worker uses those of its machine"),
     Runner: _whole("it has no effect yet: `exclave install` describes the worker's machine"),
     Stack: _whole("it has no effect yet: `exclave install` makes the stack"),
     Runbook: _whole("runbooks have no effect yet"),
-    KubernetesContext: _whole("clusters by name have no effect yet"),
-    InstallConfig: _whole("files of installs have no effect yet"),
-    InstallsLocation: _whole("files of installs have no effect yet"),
+    KubernetesContext: _whole("named clusters have no effect yet"),
+    InstallConfig: _whole("install files have no effect yet"),
+    InstallsLocation: _whole("install files have no effect yet"),
     Branch: _whole("branches have no effect yet"),
-    EventRule: _whole("triggers by events have no effect yet"),
+    EventRule: _whole("event triggers have no effect yet"),
     Installer: _whole("the installer has no effect yet"),
 }
-"""By the model; what holds for a class holds for those below it."""
+"""What is not supported yet, by model; it holds for a model's subclasses as well."""

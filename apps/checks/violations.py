@@ -14,19 +14,19 @@ class Violation:
     """One thing that is wrong with a model."""
 
     key: str
-    """Within the model's table; empty for all of it."""
+    """The key within the model's table; empty for the whole table."""
     message: str
     severity: Severity = "error"
     within: int | None = None
     """The line within the key's string."""
 
     def beneath(self, at: str) -> "Violation":
-        """The same, as seen from further up."""
+        """The same violation, with its key as seen from a table further up."""
         return Violation(joined(at, self.key), self.message, self.severity, self.within)
 
 
 Rules = Mapping[type[Model], Callable[[Any], Iterator[Violation]]]
-"""By the model that each rule is for; it holds for the models below that one as well."""
+"""The rule for each model; it holds for the model's subclasses as well."""
 
 
 def refused_keys(
@@ -40,7 +40,7 @@ def refused_keys(
 
 
 def exactly_one(given: dict[str, bool], *, or_none: bool = False) -> str | None:
-    """Why the keys do not fit: one of them must be there, and no second one."""
+    """Why the keys do not fit; None if exactly one of them is set."""
     there = [key for key, is_there in given.items() if is_there]
     if len(there) == 1 or (or_none and not there):
         return None

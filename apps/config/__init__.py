@@ -1,6 +1,6 @@
-"""The app config as models: what a vendor writes, after it was read and checked.
+"""The app config as models: what a vendor writes, once it was read and checked.
 
-A module for each group of kinds; what the loader, the engines and the tests use of them is here.
+There is a module for each group of kinds; what other packages use of them is imported here.
 """
 
 from apps.config.actions import (

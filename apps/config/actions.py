@@ -65,26 +65,26 @@ TriggerType = Literal[
 
 
 class ActionTrigger(Model):
-    """What starts an action; one without any trigger can be run by hand, too."""
+    """What starts an action; any action can also be started by hand."""
 
     type: TriggerType
     index: int = 0
-    """Among the actions of one moment, the lower goes first."""
+    """Of the actions that start at the same moment, the lowest goes first."""
     cron_schedule: str | None = None
-    """Of the type `cron` alone: five fields, or a name such as `@daily`; in UTC."""
+    """Only for the type `cron`: five fields, or a name such as `@daily`; in UTC."""
     component_name: str | None = None
-    """Of the types that end in `-component` alone."""
+    """Only for types that end in `-component`."""
 
 
 class ActionStep(Model):
-    """A script: a command, perhaps of a repository, or contents that stand here."""
+    """A script: a command, possibly from a repository, or the script's text itself."""
 
     name: Title
     env_vars: TemplateMap = Field(default_factory=dict)
     command: TemplateText | None = None
     inline_contents: Contents | None = None
     public_repo: Source | None = None
-    """Where the command is run."""
+    """The repository or folder that the command runs in."""
     connected_repo: Source | None = None
 
 
@@ -95,12 +95,12 @@ class Action(Model):
     steps: Annotated[list[ActionStep], Field(min_length=1)]
     triggers: list[ActionTrigger] = Field(default_factory=list)
     timeout: ActionTimeout = "5m"
-    """Of the whole action, as Go writes durations; at most 30 minutes."""
+    """The timeout of the whole action, as Go writes durations; at most 30 minutes."""
     labels: Labels = Field(default_factory=dict)
     dependencies: list[str] = Field(default_factory=list)
     """Names of components."""
     enable_kube_config: bool | None = None
-    """Whether steps get a `KUBECONFIG`; if it is not said, they do where there is a cluster."""
+    """Whether steps get a `KUBECONFIG`; by default they do if there is a cluster."""
     break_glass_role: TemplateText | None = None
     role: TemplateText | None = None
     """The role that its steps work with."""
@@ -131,7 +131,7 @@ RunbookStepType = Literal[
     "component_deploy", "component_tear_down", "action", "sandbox_reprovision",
     "sandbox_deprovision", "deploy",
 ]  # fmt: skip
-"""The last is an older name of the first; the loader writes the newer one."""
+"""The last is an older name of the first; the loader replaces it."""
 
 
 class RunbookStep(Model):
@@ -141,15 +141,15 @@ class RunbookStep(Model):
     type: RunbookStepType
     plan_only: bool = False
     component_name: str | None = None
-    """Of steps that deploy or tear down a component."""
+    """Only for steps that deploy or tear down a component."""
     deploy_dependents: bool = False
     deploy_dependencies: bool = False
-    """The older name of the one before, which the loader writes: it never meant dependencies."""
+    """An older name of the key before, which the loader replaces: it never meant dependencies."""
     tear_down_dependents: bool = False
     skip_component_deploys: bool = False
-    """Of `sandbox_reprovision`: the components are left as they are."""
+    """Only for `sandbox_reprovision`: the components are left as they are."""
     action_name: str | None = None
-    """Of `action`: one of the app's actions, else the step has a script of its own."""
+    """Only for `action`: one of the app's actions; without it the step has its own script."""
     command: TemplateText | None = None
     inline_contents: Contents | None = None
     env_vars: TemplateMap = Field(default_factory=dict)
@@ -170,7 +170,7 @@ class Runbook(Model):
 
 
 class KubernetesContext(Model):
-    """A cluster by a name of its own."""
+    """A named cluster."""
 
     name: TemplateName
     component: Text

@@ -20,7 +20,7 @@ AnySandbox = Annotated[Sandbox | PulumiSandbox, Field(union_mode="left_to_right"
 
 
 class AppConfig(Model):
-    """A whole app config. What has a name is in the order of its name."""
+    """A whole app config. Lists of named things are sorted by name."""
 
     metadata: Metadata
     sandbox: AnySandbox | None = None
@@ -38,7 +38,7 @@ class AppConfig(Model):
     runbooks: list[Runbook] = Field(default_factory=list)
     kubernetes_contexts: list[KubernetesContext] = Field(default_factory=list)
     fetched: list[FetchedSource] = Field(default_factory=list)
-    """What the release was made of that lies elsewhere; the loader knows of none."""
+    """What a build fetched for the release; the loader leaves it empty."""
 
     def component(self, name: str) -> Component | None:
         """The component of that name, if there is one."""

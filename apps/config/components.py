@@ -1,4 +1,4 @@
-"""The components of every type."""
+"""The components, by type."""
 
 from typing import Annotated, Literal
 
@@ -33,20 +33,20 @@ class ComponentFields(Part):
     var_name: FieldName | None = None
     """A second name that templates can reach the component by."""
     dependencies: list[str] = Field(default_factory=list)
-    """Names of components, besides those that templates refer to."""
+    """Names of components that it needs, besides those that templates refer to."""
     labels: Labels = Field(default_factory=dict)
     max_auto_retries: Retries = 0
     operation_roles: list[OperationRole] = Field(default_factory=list)
     toggleable: bool = False
-    """Each install may have it or not."""
+    """Each install may choose to have it or not."""
     default_enabled: bool | None = None
-    """Whether an install has it that does not say."""
+    """Whether an install that does not choose has it."""
     kubernetes_context: str | None = None
     """The cluster that it is deployed to, if not the sandbox's."""
     build_timeout: UpToAnHour | None = None
     deploy_timeout: UpToAnHour | None = None
     skip_noops: bool = False
-    """A plan without changes needs no approval."""
+    """Plans without changes need no approval."""
     auto_approve_on_policies_passing: bool = False
     health: Health | None = None
 
@@ -63,12 +63,12 @@ class TerraformComponent(ComponentFields, TerraformModule):
 
 
 class HelmValues(Model):
-    """A file of values for a chart; the loader brings its contents in."""
+    """A file of values for a chart; the loader reads its contents."""
 
     contents: Contents = ""
     path: str = ""
     source: str = ""
-    """The older name of `path`."""
+    """An older name of `path`."""
 
 
 class HelmChart(ComponentFields):
@@ -84,9 +84,9 @@ class HelmChart(ComponentFields):
     connected_repo: Source | None = None
     helm_repo: HelmRepository | None = None
     storage_driver: Literal["configmap", "secret"] | None = None
-    """Where Helm keeps what it knows of the release; that of the runner, if it is not said."""
+    """Where Helm stores its releases; by default as the runner says."""
     take_ownership: bool = False
-    """Objects that are there already become the release's."""
+    """Objects that exist already become part of the release."""
     drift_schedule: str | None = None
 
 
@@ -94,7 +94,7 @@ class Kustomize(Model):
     """Manifests that kustomize makes."""
 
     path: Text
-    """Of the kustomization, relative to the source's directory."""
+    """The folder of the kustomization, relative to the source's directory."""
     patches: list[str] = Field(default_factory=list)
     """Files that are applied on top."""
     enable_helm: bool = False
@@ -102,7 +102,7 @@ class Kustomize(Model):
 
 
 class KubernetesManifest(ComponentFields):
-    """Objects of Kubernetes as they are written."""
+    """Kubernetes objects, written in the config or made by kustomize."""
 
     type: Literal["kubernetes_manifest"]
     manifest: Contents | None = None
@@ -131,10 +131,10 @@ class DockerBuild(ComponentFields):
 
 
 class ContainerImage(ComponentFields):
-    """An image that is there already; it is copied to the install."""
+    """An image that exists already; it is copied to the install."""
 
     type: Literal["container_image", "external_image"]
-    """The second is the older name; the loader writes the newer one."""
+    """The second is an older name; the loader replaces it."""
     aws_ecr: AwsImage | None = None
     gcp_gar: GcpImage | None = None
     azure_acr: AzureImage | None = None

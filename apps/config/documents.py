@@ -1,4 +1,4 @@
-"""What the single file of a kind holds, where that is more than one thing."""
+"""The contents of files that hold more than one thing."""
 
 from pydantic import Field
 
@@ -12,7 +12,7 @@ from apps.config.vendor import Branch, EventRule
 
 
 class MetadataFile(Metadata):
-    """`metadata.toml`, with what of it is no part of a release."""
+    """`metadata.toml`, including what does not go into a release."""
 
     slack_webhook_url: str | None = Field(default=None, repr=False)
     """Whoever has it can write to the vendor's channel."""

@@ -8,14 +8,14 @@ from apps.config.base import Model, TemplateText, UpToAnHour
 
 
 class Probe(Model):
-    """One question whose answer tells whether the component serves."""
+    """A check whose result says whether the component is serving."""
 
     type: Literal["http", "tcp", "exec"]
     name: str | None = None
     url: TemplateText | None = None
-    """Of `http` and `tcp`."""
+    """For `http` and `tcp`."""
     command: list[TemplateText] = Field(default_factory=list)
-    """Of `exec`: a program and its arguments; no shell reads it."""
+    """For `exec`: a program and its arguments; no shell is involved."""
 
 
 class Health(Model):
@@ -27,4 +27,4 @@ class Health(Model):
     """A deploy fails if the component does not become healthy."""
     probes: list[Probe] = Field(default_factory=list)
     required_checks: list[str] = Field(default_factory=list)
-    """Names of checks that something else must report as passed."""
+    """Names of external checks that must be reported as passed."""

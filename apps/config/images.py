@@ -1,33 +1,33 @@
-"""Where an image that is there already comes from."""
+"""Where an existing image comes from."""
 
 from apps.config.base import Model, TemplateText, Text
 
 
 class ImageTag(Model):
-    """An image, and which of its tags."""
+    """An image and its tag."""
 
     image_url: Text
-    """Without a tag."""
+    """The image without its tag."""
     tag: TemplateText | None = None
     update_policy: str | None = None
     """A constraint such as `~1.25`: a build takes the highest tag that fits."""
 
 
 class PublicImage(ImageTag):
-    """An image that anybody can pull."""
+    """A public image."""
 
 
 class AwsImage(ImageTag):
-    """An image in a registry of AWS."""
+    """An image in a registry on AWS."""
 
     region: Text
     iam_role_arn: str | None = None
-    """The role that may pull it."""
+    """The role that is allowed to pull it."""
     connection: str | None = None
 
 
 class GcpImage(ImageTag):
-    """An image in a registry of Google Cloud."""
+    """An image in a registry on Google Cloud."""
 
     gcp_project_id: Text
     region: Text
@@ -36,7 +36,7 @@ class GcpImage(ImageTag):
 
 
 class AzureImage(ImageTag):
-    """An image in a registry of Azure."""
+    """An image in a registry on Azure."""
 
     registry_url: Text
     tenant_id: str | None = None

@@ -18,7 +18,7 @@ class InputGroup(Model):
 
 
 class Input(Model):
-    """A value that each install sets, or takes the default of."""
+    """A value that each install sets, or for which it uses the default."""
 
     name: TopLevelName
     display_name: str
@@ -31,11 +31,11 @@ class Input(Model):
     user_configurable: bool = False
     """The customer sets it, as a parameter of the stack."""
     internal: bool = False
-    """Known for the sake of existing configs; it has no effect."""
+    """Accepted because existing configs have it; it has no effect."""
 
 
 class SyncTarget(Model):
-    """A key of secrets in the cluster that a secret is brought to."""
+    """A key of a Kubernetes secret that gets the secret's value."""
 
     namespaces: Annotated[list[TemplateText], Field(min_length=1)]
     name: TemplateName
@@ -51,15 +51,15 @@ class Secret(Model):
     required: bool = False
     """The customer must give it."""
     auto_generate: bool = False
-    """It is made where nobody gives it: 63 letters and digits."""
+    """If nobody sets it, 63 random letters and digits are generated."""
     format: Literal["", "base64"] = ""
-    """What its text is: itself, or base64 of what it stands for."""
+    """Whether the text is the value itself, or its base64 form."""
     default: str | None = Field(default=None, repr=False)
     kubernetes_sync: bool = False
-    """It is brought to the cluster, as the key `value` of a secret there."""
+    """It is copied to the cluster, as the key `value` of a Kubernetes secret."""
     kubernetes_secret_namespace: TemplateText | None = None
     kubernetes_secret_name: TemplateText | None = None
     kubernetes_sync_targets: list[SyncTarget] = Field(default_factory=list)
-    """Every place in the cluster, where there is more than one or the key is not `value`."""
+    """All places in the cluster, if there are several or the key is not `value`."""
     user_configurable: bool = False
     """The customer sets it, as a parameter of the stack."""

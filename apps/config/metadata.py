@@ -1,4 +1,4 @@
-"""What an app says of itself, and where it runs: `metadata.toml`, `runner.toml`, `stack.toml`."""
+"""What an app says about itself, and where it runs: metadata, runner and stack."""
 
 from typing import Annotated, Literal
 
@@ -10,14 +10,14 @@ CloudPlatform = Literal["aws", "azure", "gcp"]
 
 
 class Metadata(Model):
-    """What `metadata.toml` says of the app."""
+    """What `metadata.toml` says about the app."""
 
     version: Literal["v1", "v2"]
-    """Of the config format."""
+    """The version of the config format."""
     display_name: str = ""
     description: str = ""
     readme: Page = ""
-    """What people read of an install; where a value is not there yet, the rest is shown."""
+    """A page about each install; where a value is not known yet, the rest is shown."""
     label_colors: dict[str, str] = Field(default_factory=dict)
     default_labels: TemplateMap = Field(default_factory=dict)
     onboarding: dict[str, JsonValue] = Field(default_factory=dict)
@@ -28,10 +28,10 @@ class Runner(Model):
     """The machine in the customer's account that works for the install."""
 
     runner_type: Annotated[str, StringConstraints(pattern=r"^(aws|azure|gcp)(-[a-z0-9]+)?$")]
-    """The cloud; older configs name its kind of machine, too, as in `aws-eks`."""
+    """The cloud; older configs also name the kind of machine, as in `aws-eks`."""
     env_vars: TemplateMap = Field(default_factory=dict)
     helm_driver: Literal["configmap", "secret"] = "configmap"
-    """Where Helm keeps what it knows of its releases."""
+    """Where Helm stores its releases."""
     init_script_url: str | None = None
     instance_type: str | None = None
 
@@ -42,12 +42,12 @@ class Runner(Model):
 
 
 class NestedStack(Model):
-    """A template of the vendor's own that is part of the stack."""
+    """A template of the vendor that becomes part of the stack."""
 
     name: Text
     template_url: FileOrUrl
     index: int = 0
-    """Nested stacks run after the network and the runner, the lower index first."""
+    """Nested stacks run after the network and the runner, the lowest index first."""
     parameters: TemplateValues = Field(default_factory=dict)
 
 
@@ -55,7 +55,7 @@ class Stack(Model):
     """What the customer applies first: network, roles, and the runner's machine."""
 
     type: Literal["aws-cloudformation", "azure-bicep", "gcp-terraform"] | None = None
-    """If it is not said, that of the runner's cloud."""
+    """By default that of the runner's cloud."""
     name: TemplateName
     description: TemplateName
     vpc_nested_template_url: FileOrUrl | None = None

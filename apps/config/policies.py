@@ -23,10 +23,10 @@ class Policy(Model):
     """Rules for one kind of part."""
 
     name: str = ""
-    """If it is not said, that of its file."""
+    """By default the name of its file."""
     type: PolicyType
     engine: Literal["kyverno", "opa"] | None = None
-    """Kyverno for a cluster, else OPA."""
+    """By default Kyverno for a cluster, otherwise OPA."""
     contents: Contents
     components: list[str] = Field(default_factory=list)
-    """Names, or `*` alone; none are as good as all."""
+    """Names of components, or `*` alone; an empty list means all."""

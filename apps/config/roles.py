@@ -1,4 +1,4 @@
-"""Who may do what in the customer's account: roles, policies, and which operation takes which."""
+"""Who may do what in the customer's account: roles, policies, and the role of each operation."""
 
 from typing import Annotated, Literal
 
@@ -10,11 +10,11 @@ from apps.config.metadata import CloudPlatform
 RoleType = Literal["provision", "maintenance", "deprovision", "custom", "break_glass"]
 
 Operation = Literal["deploy", "teardown", "provision", "reprovision", "deprovision", "trigger"]
-"""Of components (the first two), of the sandbox, and of actions (the last)."""
+"""The first two are of components, the last is of actions, the others are of the sandbox."""
 
 
 class RolePolicy(Model):
-    """What a role may do: a policy of the cloud's by name, or one of its own."""
+    """What a role may do: one of the cloud's own policies by name, or a policy written here."""
 
     name: TemplateText | None = None
     managed_policy_name: TemplateText | None = None
@@ -36,7 +36,7 @@ class Role(Model):
 
     type: RoleType = "custom"
     cloud_platform: CloudPlatform | None = None
-    """That of the runner, if it is not said."""
+    """By default the runner's."""
     name: TemplateName
     description: str
     display_name: str = ""
@@ -44,12 +44,12 @@ class Role(Model):
     permissions_boundary: Contents | None = None
     """JSON: what the role may do at most."""
     enabled_in_stack: bool | None = None
-    """Whether the stack begins with it; if it is not said, roles to break glass are off."""
+    """Whether the stack creates it enabled; break-glass roles are disabled by default."""
     named_policies: list[NamedPolicyUse] = Field(default_factory=list)
 
 
 class NamedPolicy(Model):
-    """A policy that is made once, for any number of roles."""
+    """A policy that is created once, for any number of roles."""
 
     name: TemplateName
     description: TemplateText = ""
@@ -71,7 +71,7 @@ class OperationRole(Model):
 
 
 class OperationRule(Model):
-    """The role that an operation of certain parts or actions takes."""
+    """The role that an operation takes for certain parts or actions."""
 
     principal: Annotated[
         str, StringConstraints(pattern=r"^nuon::(sandbox|(component|action):[^\s:]+)$")
@@ -87,12 +87,12 @@ class OperationRule(Model):
 
     @property
     def principal_name(self) -> str:
-        """Of the component or the action; `*` for any, empty for the sandbox."""
+        """The name of the component or action; `*` for any, empty for the sandbox."""
         return self.principal.removeprefix("nuon::").partition(":")[2]
 
 
 class OperationRoles(Model):
-    """Which operation takes which role, where the part or action does not say so itself."""
+    """The role of each operation, unless the part or action names one itself."""
 
     type: Literal["matrix"]
     rules: list[OperationRule] = Field(default_factory=list)

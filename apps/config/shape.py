@@ -1,7 +1,6 @@
-"""What the models say of a table: its keys, what lies below each, and which strings are marked.
+"""What the models say about a table: its keys, what is below each, and how strings are marked.
 
-The loader and the graph walk configs by it, so that a new field needs a line in its model and
-nothing else.
+The loader and the graph walk configs by it, so that a new field needs only a line in its model.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,9 +38,9 @@ def shape(model: type[Model]) -> Mapping[str, Slot]:
 
 
 def inner_tables(value: object, slot: Slot, at: str) -> Iterator[tuple[str, Any]]:
-    """Each table (of TOML, or as a model) below a key, with its path; what is none is left out."""
+    """Each table (of TOML, or as a model) below a key, with its path; other values are skipped."""
     if not value:
-        # An empty table is one; most keys are simply not there.
+        # An empty table counts; most keys are simply absent.
         if value == {} and slot.form == "one":
             yield at, value
         return
@@ -75,7 +74,7 @@ def templates(model: Model, at: str = "") -> Iterator[tuple[str, str]]:
 
 
 def degrades(model: Model, key: str) -> bool:
-    """Whether the template at a key of the model's own is rendered as far as it can be."""
+    """Whether the template at one of the model's own keys is rendered as far as possible."""
     slot = shape(type(model)).get(key)
     return slot is not None and Mark.DEGRADES in slot.marks
 
@@ -93,7 +92,7 @@ def strings(value: object, at: str) -> Iterator[tuple[str, str]]:
 
 
 def _look_into(annotation: Any, marks: set[Mark], inner: list[type[Model]]) -> Form:
-    """Gathers the marks and models of an annotation."""
+    """Collects the marks and models of an annotation."""
     marks.update(item for item in getattr(annotation, "__metadata__", ()) if isinstance(item, Mark))
     if isinstance(annotation, type) and issubclass(annotation, Model):
         inner.append(annotation)

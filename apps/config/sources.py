@@ -9,7 +9,7 @@ from apps.config.base import Model, Text
 LOCAL_REFERENCES: Final = ("./", "../")
 REMOTE_REFERENCES: Final = ("http://", "https://", "git::", "git@", "git://")
 MACHINE_REFERENCES: Final = ("file:",)
-"""How a reference begins: to a file of the config, of elsewhere, and of one machine alone."""
+"""How references begin: to a file in the config, elsewhere, or on one machine only."""
 
 
 def is_reference(text: str) -> bool:
@@ -25,39 +25,39 @@ def is_remote(text: str) -> bool:
 
 
 class Source(Model):
-    """A folder, of the config itself (`repo = "."`) or of a git repository."""
+    """A folder in the config itself (`repo = "."`) or in a git repository."""
 
     repo: Text
     """`.` for the config itself, `owner/name`, or the URL of a git repository."""
     directory: Text
     """Relative to the config or the repository, with `/`."""
     branch: str | None = None
-    """Of the repository; a folder of the config itself needs none."""
+    """The branch of the repository; a folder in the config itself has none."""
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a folder of the config itself."""
+        """Whether it is a folder in the config itself."""
         return self.repo == "."
 
     @property
     def place(self) -> "Source":
-        """Equal for what is the same folder: one of the config itself has no branch."""
+        """The same for equal folders: a folder in the config itself has no branch."""
         return self.model_copy(update={"branch": None}) if self.is_local else self
 
 
 class FetchedSource(Model):
-    """What a release was made of that does not lie in the config's own folder."""
+    """Something that a release was made of, but that is not in the config's own folder."""
 
     url: Text
-    """Of a git repository, or of a file on the web; without credentials and query."""
+    """The address of a git repository or a file on the web, without credentials and query."""
     ref: str = ""
     """The branch, tag or commit that the config names."""
     commit: str = ""
-    """What that was when the release was built."""
+    """The commit that this was when the release was built."""
     directory: str = ""
-    """The folder or file of the repository; empty for all of it."""
+    """The folder or file in the repository; empty for the whole repository."""
     digest: str = ""
-    """Of a single file: what its content has."""
+    """The digest of a single file's content."""
     used_by: list[str] = Field(default_factory=list)
     """The files of the config that name it."""
 

@@ -1,4 +1,4 @@
-"""What Terraform deploys: components, and the sandbox. And what Pulumi would."""
+"""What Terraform deploys (components and the sandbox), and what Pulumi would."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -31,9 +31,9 @@ class TerraformModule(Part):
     var_file: list[VarFile] = Field(default_factory=list)
     max_auto_retries: Retries = 0
     connected_repo: Source | None = None
-    """A repository that is not public."""
+    """A private repository."""
     drift_schedule: str | None = None
-    """When it is looked whether something else changed what was deployed: a cron expression."""
+    """When to check for drift: a cron expression."""
 
     @property
     def has_source(self) -> bool:
@@ -54,11 +54,11 @@ class TerraformModule(Part):
 
 
 class SandboxFields(Part):
-    """What sandboxes have, whatever makes them."""
+    """What all sandboxes have, whatever makes them."""
 
     operation_roles: list[OperationRole] = Field(default_factory=list)
     skip_noops: bool = False
-    """A plan without changes needs no approval."""
+    """Plans without changes need no approval."""
     auto_approve_on_policies_passing: bool = False
 
 

@@ -1,6 +1,6 @@
-"""What of an app config is for the vendor's control plane alone: installs, branches, triggers.
+"""What in an app config is only for the vendor's control plane: installs, branches, triggers.
 
-None of it is part of a release: a customer's worker must not see who the other customers are.
+None of it goes into a release: a customer's worker must not see who the other customers are.
 """
 
 from typing import Annotated, Literal
@@ -32,7 +32,7 @@ class AzureAccount(Model):
 
 
 class StackOverrides(Model):
-    """What an install's stack has in place of the app's."""
+    """What replaces parts of the app's stack in an install's stack."""
 
     vpc_nested_template_url: FileOrUrl | None = None
     runner_nested_template_url: FileOrUrl | None = None
@@ -40,17 +40,17 @@ class StackOverrides(Model):
 
 
 class ComponentOverrides(Model):
-    """What an install's component has on top of the app's."""
+    """What an install adds to one of the app's components."""
 
     helm_values: JsonValue = None
     tf_vars: JsonValue = None
 
 
 class InstallConfig(Model):
-    """An install as the vendor writes it down."""
+    """An install, as the vendor describes it."""
 
     name: Title
-    """As people call it: `Customer B` is a name, too."""
+    """The name that people use, such as `Customer B`."""
     app_branch: str | None = None
     """The branch that it follows."""
     approval_option: Literal["approve-all", "auto", "prompt"] = "prompt"
@@ -73,14 +73,14 @@ class InstallsLocation(Model):
 
 
 class BranchRun(Model):
-    """What of its repository runs a branch."""
+    """Which events in its repository run a branch."""
 
     mode: str | None = None
     """As in `push`, `manual`, `on_tag_prefix`, `on_github_label` or `all`."""
     tag_prefix: str | None = None
-    """Of the mode that waits for a tag."""
+    """For the mode that waits for a tag."""
     github_label: str | None = None
-    """Of the mode that waits for a label on a pull request."""
+    """For the mode that waits for a label on a pull request."""
 
 
 class InstallGroup(Model):
@@ -88,18 +88,18 @@ class InstallGroup(Model):
 
     name: Text
     order: int = 0
-    """The lower goes first."""
+    """The lowest goes first."""
     install_ids: list[str] = Field(default_factory=list)
     install_names: list[str] = Field(default_factory=list)
     label_selector: Labels = Field(default_factory=dict)
     default: bool = False
-    """It takes the installs that no other group has."""
+    """It has the installs that are in no other group."""
     auto_approve_on_policies_passing: bool | None = None
     max_parallel: Annotated[int, Field(ge=1)] | None = None
 
 
 class BranchPreview(Model):
-    """What a pull request into a branch shows."""
+    """What is shown for a pull request into a branch."""
 
     mode: Literal["plan-only", "apply", "build-only"] = "plan-only"
     install_id: str | None = None
@@ -122,7 +122,7 @@ class Branch(Model):
     preview: BranchPreview | None = None
     post_deploy_runbooks: list[str] = Field(default_factory=list)
     ignore_changes_regex: str | None = None
-    """A change of files that all fit it is no reason for a run."""
+    """A change starts no run if all its files match this expression."""
     send_statuses_on_ignore: bool = False
 
 
@@ -140,11 +140,11 @@ class EventTarget(Model):
 
     type: Text
     app_branch: str | None = None
-    """Of the type `app_branch_run`."""
+    """For the type `app_branch_run`."""
 
 
 class EventRule(Model):
-    """An event of elsewhere that starts a run."""
+    """An external event that starts a run."""
 
     name: Text
     event_source: str | None = None
@@ -154,7 +154,7 @@ class EventRule(Model):
 
 
 class Installer(Model):
-    """The branding of a hosted installer: kept, and nothing more."""
+    """The branding of a hosted installer; it is only kept."""
 
     name: str = ""
     description: str = ""
@@ -177,7 +177,7 @@ class PlaneConfig(Model):
     """All of it."""
 
     slack_webhook_url: str | None = Field(default=None, repr=False)
-    """Whoever has it can write to the vendor's channel."""
+    """Secret: whoever has it can write to the vendor's channel."""
     installs: list[InstallConfig] = Field(default_factory=list)
     installs_location: InstallsLocation | None = None
     branches: list[Branch] = Field(default_factory=list)

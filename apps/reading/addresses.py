@@ -1,7 +1,7 @@
-"""Addresses of what a config names elsewhere: git repositories, files in them, files of the web.
+"""Addresses outside a config: git repositories, files in them, and files on the web.
 
-What is not written as one of a few forms is refused. An address ends up in a command line, and in
-what everybody may read of a release: so none begins with `-`, and none holds credentials.
+Only a few forms are accepted. Since an address ends up in a command line, and in the part of a
+release that everybody may read, none may begin with `-` or hold credentials.
 """
 
 import re
@@ -22,22 +22,22 @@ REPOSITORY_FORMS: Final = "`owner/name`, `https://host/owner/name.git` or `git@h
 
 
 class AddressRefused(ValueError):
-    """An address that is not used; the message says why, and what would be right."""
+    """An address is refused; the message says why, and what would be right."""
 
 
 @dataclass(frozen=True)
 class GitFile:
-    """One file of a git repository."""
+    """One file in a git repository."""
 
     url: str
     path: str
-    """Within the repository."""
+    """The path within the repository."""
     ref: str
-    """A branch, tag or commit; `HEAD` is the repository's own default."""
+    """A branch, tag or commit; `HEAD` is the repository's default."""
 
 
 def repository_url(repo: str) -> str:
-    """The URL that git is given for a `repo` of a config; `owner/name` lies on GitHub.
+    """The URL that git gets for a `repo` of a config; `owner/name` is on GitHub.
 
     Raises:
         AddressRefused: it has another form, or holds credentials.
@@ -47,18 +47,18 @@ def repository_url(repo: str) -> str:
     _refuse_credentials(repo)
     known = any(form.fullmatch(repo) for form in (_SSH, _HTTPS, _SSH_URL))
     if not known or _CONTROL.search(repo) or "?" in repo or "#" in repo:
-        raise AddressRefused(f"`{shown(repo)}` is no repository; write {REPOSITORY_FORMS}")
+        raise AddressRefused(f"`{shown(repo)}` is not a repository; write {REPOSITORY_FORMS}")
     return repo
 
 
 def checked_ref(ref: str) -> str:
-    """A branch, tag or full commit, as it may be given to git.
+    """A branch, tag or full commit that is safe to pass to git.
 
     Raises:
         AddressRefused: git could have no branch of that name.
     """
     if not ref or _REF_FORBIDDEN.search(ref):
-        raise AddressRefused(f"`{ref}` can be no branch, tag or commit")
+        raise AddressRefused(f"`{ref}` cannot be a branch, tag or commit")
     return ref
 
 
@@ -68,19 +68,19 @@ def is_commit(ref: str) -> bool:
 
 
 def checked_directory(directory: str) -> str:
-    """A path within a repository, without `.` parts; empty for the repository itself.
+    """A path within a repository, without `.` segments; empty for the repository itself.
 
     Raises:
         AddressRefused: it leads out of the repository.
     """
     parts = [part for part in directory.split("/") if part not in ("", ".")]
     if directory.startswith("/") or ".." in parts or "\\" in directory or "\0" in directory:
-        raise AddressRefused(f"`{directory}` must be a folder within the repository")
+        raise AddressRefused(f"`{directory}` must be a folder inside the repository")
     return "/".join(parts)
 
 
 def https_url(reference: str) -> str:
-    """The address of a file of the web.
+    """The address of a file on the web.
 
     Raises:
         AddressRefused: it is not https, or holds credentials.
@@ -92,7 +92,7 @@ def https_url(reference: str) -> str:
         )
     _refuse_credentials(reference)
     if not _HTTPS.fullmatch(reference) or _CONTROL.search(reference):
-        raise AddressRefused(f"`{shown(reference)}` is no address of a file on the web")
+        raise AddressRefused(f"`{shown(reference)}` is not the address of a file on the web")
     return reference
 
 
@@ -103,7 +103,7 @@ def git_file(reference: str) -> GitFile:
         AddressRefused: it has another form.
     """
     wanted = (
-        f"`{shown(reference)}` names no file of a repository; write "
+        f"`{shown(reference)}` does not name a file in a repository; write "
         "git::https://host/owner/name.git//path/to/file?ref=main"
     )
     if reference.startswith("git://"):
@@ -122,12 +122,12 @@ def git_file(reference: str) -> GitFile:
 
 
 def is_git(reference: str) -> bool:
-    """Whether a reference is to a file of a repository, and not of the web."""
+    """Whether a reference is to a file in a repository, and not on the web."""
     return reference.startswith("git")
 
 
 def shown(address: str) -> str:
-    """An address for everybody to read: without user, password and query."""
+    """An address that everybody may read: without user, password and query."""
     plain = without_credentials(address)
     if "://" not in plain:
         return plain
@@ -139,7 +139,7 @@ def shown(address: str) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """A text whose URLs have lost their user and password."""
+    """A text without the users and passwords in its URLs."""
     return _USER_INFO.sub("", text)
 
 

@@ -1,4 +1,4 @@
-"""Puts what was read together: what a release holds, and what is the control plane's alone."""
+"""Puts together what was read: what goes into a release, and what only the control plane needs."""
 
 from collections.abc import Iterable
 from operator import attrgetter
@@ -28,7 +28,7 @@ M = TypeVar("M", bound=Model)
 
 
 def app_config(entities: Entities) -> AppConfig | None:
-    """What a release holds; None without metadata. Its parts are without fault."""
+    """What goes into a release; None without metadata. Call it only if there are no errors."""
     metadata = _one(entities, MetadataFile)
     if metadata is None:
         return None
@@ -54,7 +54,7 @@ def app_config(entities: Entities) -> AppConfig | None:
 
 
 def plane_config(entities: Entities) -> PlaneConfig:
-    """What is the control plane's alone."""
+    """What only the control plane needs."""
     metadata = _one(entities, MetadataFile)
     return PlaneConfig.model_construct(
         slack_webhook_url=metadata.slack_webhook_url if metadata else None,

@@ -1,4 +1,4 @@
-"""Brings in what a config refers to: a key's `./path` becomes the content of that file."""
+"""Replaces references by contents: a key's `./path` becomes the content of that file."""
 
 from typing import Any
 
@@ -15,10 +15,10 @@ from apps.spelling import nearest
 
 
 class Contents:
-    """Replaces references in tables by what they refer to."""
+    """Replaces the references in tables by what they refer to."""
 
     def __init__(self, folder: Folder, findings: Findings, fetched: Fetched | None = None) -> None:
-        """Look in `folder`, and for what lies elsewhere in what was fetched; tell `findings`."""
+        """Searches `folder`, and `fetched` for what is elsewhere; reports to `findings`."""
         self._folder = folder
         self._findings = findings
         self._fetched = fetched
@@ -29,10 +29,10 @@ class Contents:
         """Replaces every reference to a file, at any depth of the table, by the file's content.
 
         Args:
-            model: What the table is to become.
-            kind: The kind of the file: a path is relative to the folder of that name.
+            model: The model that the table will become.
+            kind: The kind of the file; paths are relative to the folder of that name.
             file: The file of the table.
-            table: What is changed.
+            table: The table, which is changed.
             at: The path of the table within the file.
         """
         for key, slot in shape(model).items():
@@ -48,12 +48,12 @@ class Contents:
                     self.bring_in(slot.inner, kind, file, inner, place)
 
     def _content(self, value: Any, kind: str, file: str, path: str) -> Any:
-        """What a value becomes: empty, with a problem, if it is a reference to nothing."""
+        """What a value becomes; a reference to nothing becomes empty, with a problem."""
         if not isinstance(value, str) or not is_reference(value):
             return value
         reference = value.strip()
         if reference.startswith(MACHINE_REFERENCES):
-            message = "names a file of one machine; copy it into the config, and write ./<path>"
+            message = "names a file on one machine; copy it into the config, and write ./<path>"
             self._findings.error(file, path, message)
             return ""
         if not reference.startswith(LOCAL_REFERENCES):
@@ -68,7 +68,7 @@ class Contents:
         return content
 
     def _look_for(self, value: Any, kind: str, file: str, path: str) -> None:
-        """Tells of a file that is named and is not there."""
+        """Reports a file that is named but missing."""
         if not isinstance(value, str) or not value.strip().startswith(LOCAL_REFERENCES):
             return
         try:
@@ -77,7 +77,7 @@ class Contents:
             self._findings.error(file, path, str(refused))
 
     def _found(self, reference: str, kind: str, file: str) -> str:
-        """The file of the config that a reference names.
+        """The file in the config that a reference names.
 
         Raises:
             FileRefused: there is none.
@@ -92,7 +92,7 @@ class Contents:
         return found
 
     def _meant(self, reference: str, bases: list[str]) -> str:
-        """The file beside it that was probably meant, as it would be written."""
+        """The similar file that was probably meant, as a reference would name it."""
         names = {
             file.removeprefix(f"{base}/" if base else "")
             for base in bases
@@ -102,7 +102,7 @@ class Contents:
         return f"; did you mean `./{close}`?" if close else ""
 
     def _remote(self, value: str, file: str, path: str) -> str:
-        """What was fetched for a reference; the reference itself where nothing was fetched yet."""
+        """What was fetched for a reference; the reference itself if nothing was fetched yet."""
         reference = value.strip()
         try:
             if is_git(reference):
@@ -123,4 +123,4 @@ class Contents:
 
 
 _ALSO = {"break_glass": "permissions", "permissions/policies": "permissions"}
-"""Folders in which the paths of a kind are looked for, too: roles are of two kinds."""
+"""Other folders to search for the paths of a kind: roles may be of two kinds."""

@@ -1,4 +1,4 @@
-"""Finds the files of each kind in a config's folder, and tells of those that are of no kind."""
+"""Finds the files of each kind in a config's folder, and reports those of no kind."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ class TomlFile:
     file: str
     table: Table
     is_document: bool
-    """It is the single file of its kind, not one of a folder."""
+    """It is the single file of its kind, not one in a folder."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,15 @@ class Kinds:
     files: dict[str, list[TomlFile]]
     """By kind, in order of their path; empty files are left out."""
     unread: set[str]
-    """The kinds of which a file could not be read or lies elsewhere: it may hold any name."""
+    """Kinds with a file that could not be read, or is elsewhere: any name may exist there."""
 
 
 def read_kinds(folder: Folder, findings: Findings) -> Kinds:
-    """Reads the files of each kind, and tells of files that are of none."""
+    """Reads the files of each kind, and reports files of no kind."""
     found = Kinds({}, set())
     for name, kind in KINDS.items():
         found.files[name] = _files_of(name, kind, folder, findings, found.unread)
-    _tell_of_unknown(folder, findings)
+    _report_unknown(folder, findings)
     return found
 
 
@@ -55,7 +55,7 @@ def _files_of(
         unread.add(name)
     if kind.entity is None:
         if not document and single not in folder.files and below:
-            _tell_of_misplaced(name, below, folder, findings, unread)
+            _report_misplaced(name, below, folder, findings, unread)
         return [TomlFile(single, document, is_document=True)] if document else []
     tables = [(file, _read(file, folder, findings)) for file in below]
     if any(table is None for _, table in tables):
@@ -64,7 +64,7 @@ def _files_of(
     if not document:
         return entities
     if kind.document is None:
-        findings.error(single, "", f"{name} lie in the folder `{name}/`, one file each; move them")
+        findings.error(single, "", f"{name} belong in a folder `{name}/`, one file each; move them")
         return entities
     if entities:
         findings.error(single, "", f"there is also the folder `{name}/`; keep only one of the two")
@@ -72,33 +72,33 @@ def _files_of(
     return [TomlFile(single, document, is_document=True)]
 
 
-def _tell_of_misplaced(
+def _report_misplaced(
     name: str, below: list[str], folder: Folder, findings: Findings, unread: set[str]
 ) -> None:
-    """Tells of a folder in place of a file; beside the file, such a folder is content."""
+    """Reports a folder in place of a file; beside that file, the folder may hold contents."""
     if not any(_is_not_empty(file, folder, findings) for file in below):
         return
     if name == "sandbox":
         findings.error("sandbox/", "", "the sandbox is one file, `sandbox.toml`; move it there")
         unread.add(name)
     else:
-        findings.warning(f"{name}/", "", f"has no effect; it would be one file, `{name}.toml`")
+        findings.warning(f"{name}/", "", f"has no effect; the format wants one file, `{name}.toml`")
 
 
-def _tell_of_unknown(folder: Folder, findings: Findings) -> None:
+def _report_unknown(folder: Folder, findings: Findings) -> None:
     for file in sorted(folder.files):
         if "/" in file or not file.endswith(".toml") or file.startswith("."):
             continue
         name = file.removesuffix(".toml")
         if name == "nuon" or name.startswith("nuon."):
             findings.error(
-                file, "", "is the old form of one file, which is not supported; write a folder: "
+                file, "", "is the old single-file form, which is not supported; write a folder: "
                 "metadata.toml, inputs.toml, components/<name>.toml, …",
             )  # fmt: skip
         elif name not in KINDS and name not in _OF_OTHER_TOOLS:
             meant = nearest(name, KINDS)
             hint = f"; did you mean `{meant}`?" if meant else ""
-            findings.warning(file, "", f"is no file of the format, it has no effect{hint}")
+            findings.warning(file, "", f"is not a file of the format, and has no effect{hint}")
     for name, meant in _CLOSE_FOLDERS.items():
         if folder.below(name, ".toml"):
             findings.warning(f"{name}/", "", f"has no effect; did you mean `{meant}/`?")
@@ -106,7 +106,7 @@ def _tell_of_unknown(folder: Folder, findings: Findings) -> None:
 
 def _is_not_empty(file: str, folder: Folder, findings: Findings) -> bool:
     text = _text(file, folder, findings)
-    # Comments alone count as empty; whatever else it holds is not read.
+    # A file with only comments counts as empty; its other contents are not read.
     lines = (line.strip() for line in (text or "").split("\n"))
     return any(line and not line.startswith("#") for line in lines)
 

@@ -1,4 +1,4 @@
-"""What was read of a config: models with the places that they were written at, and their names."""
+"""The models that were read from a config, with the places where they were written."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ M_co = TypeVar("M_co", bound=Model, covariant=True)
 
 @dataclass(frozen=True)
 class Located(Generic[M_co]):
-    """A model, and where it was written."""
+    """A model and where it was written."""
 
     model: M_co
     file: str
@@ -23,24 +23,24 @@ class Located(Generic[M_co]):
     """The kind of its file; see `apps.reading.kinds`."""
 
     def key(self, *names: str | int) -> str:
-        """The path of one of its keys within the file."""
+        """The path within the file of one of the model's keys."""
         return below(self.at, *names)
 
     def joined(self, key: str) -> str:
-        """The path within the file of a path within its table."""
+        """The path within the file of a path within the model's table."""
         return joined(self.at, key)
 
 
 @dataclass
 class Names:
-    """The names of a kind, with those of entities that do not fit their model."""
+    """The names of a kind, including those of entities that do not fit their model."""
 
     known: set[str] = field(default_factory=set)
     complete: bool = True
-    """False if a file could not be read: then any name may be there."""
+    """False if a file could not be read: any name may be in it."""
 
     def lacks(self, name: str) -> bool:
-        """Whether the name is surely not there."""
+        """Whether the name certainly does not exist."""
         return self.complete and name not in self.known
 
 
@@ -48,30 +48,30 @@ NAMED = (
     *("group", "input", "secret", "component", "action", "runbook", "role", "named policy"),
     *("policy", "context", "install", "branch", "rule"),
 )
-"""What is known by a name."""
+"""The known names."""
 
 
 class Entities:
-    """All that was read of a config."""
+    """Everything that was read from a config."""
 
     def __init__(self) -> None:
         self._found: list[Located[Model]] = []
         self.names: dict[str, Names] = {what: Names() for what in NAMED}
-        """By what it is, such as `component`."""
+        """The names, by what has them, such as `component`."""
         self.lacks_sandbox = True
-        """Nothing was written of a sandbox, not even what cannot be used."""
+        """The config has no sandbox, not even an unusable one."""
         self.lacks_runner = True
 
     def add(self, located: Located[Model]) -> None:
-        """Keeps a model."""
+        """Adds a model."""
         self._found.append(located)
 
     def all(self) -> Iterator[Located[Model]]:
-        """Every model, in the order it was read."""
+        """Every model, in the order in which they were read."""
         yield from self._found
 
     def of(self, model: type[M], kind: str | None = None) -> list[Located[M]]:
-        """The models of a class, or of a class below it; of that kind of file alone, if one."""
+        """The models of a class and its subclasses; on request only those of one kind of file."""
         return [
             Located(found.model, found.file, found.at, found.kind)
             for found in self._found
@@ -79,5 +79,5 @@ class Entities:
         ]
 
     def one(self, model: type[M]) -> Located[M] | None:
-        """The model of a class of which there is at most one."""
+        """The model of a class that has at most one."""
         return next(iter(self.of(model)), None)

@@ -1,8 +1,8 @@
-"""What lies elsewhere: which of it a config names, and what a build brought of it.
+"""What is outside of a config: what the config names there, and what a build has fetched.
 
-A config is read twice by a build. The first time nothing is fetched, as `exclave check` does, and
-`wanted` says what it names. The second time it is read with what was fetched, which is then checked
-as if it lay in the config's own folder.
+A build reads a config twice. The first time it fetches nothing, like `exclave check`, and `wanted`
+lists what the config names. The second time it reads the config with what was fetched, which is
+then checked as if it were in the config's own folder.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,63 +25,63 @@ _SHOWN_COMMIT: Final = 12
 
 @dataclass(frozen=True)
 class Tree:
-    """A folder of a repository, as it is at one commit, or of the config itself."""
+    """A folder in a repository at one commit, or in the config itself."""
 
     top: Path
-    """Where the repository, or what was fetched of it, lies on this machine while it is checked."""
+    """The folder on this machine that has the repository, or what was fetched of it."""
     directory: str
-    """The folder, from there; empty for the repository itself."""
+    """The folder, relative to `top`; empty for the repository itself."""
     repository: str = ""
-    """As messages call it: `owner/name@commit:`; empty for the config itself."""
+    """What messages call the repository: `owner/name@commit:`; empty for the config itself."""
 
     @property
     def folder(self) -> Path:
-        """Where the folder lies."""
+        """The folder on this machine."""
         return self.top / self.directory
 
     @property
     def name(self) -> str:
-        """As messages call it: `owner/name@commit:directory`, or its directory in the config."""
+        """What messages call it: `owner/name@commit:directory`, or its directory in the config."""
         return f"{self.repository}{self.directory}"
 
     def file(self, path: str) -> str:
-        """What messages call one of its files."""
+        """What messages call a file in it."""
         return f"{self.name}/{path}" if self.directory else f"{self.name}{path}"
 
 
 @dataclass(frozen=True)
 class RemoteText:
-    """The content of a file that lies elsewhere."""
+    """The content of a file from outside of the config."""
 
     text: str
     name: str
-    """As messages call the file."""
+    """What messages call the file."""
 
 
 @dataclass(frozen=True)
 class NotFetched:
-    """Why something could not be fetched, where that is the config's fault."""
+    """Why something could not be fetched, if the config is to blame."""
 
     key: str
-    """Of the source: `repo`, `branch` or `directory`; empty for a reference."""
+    """The wrong key of the source: `repo`, `branch` or `directory`; empty for a reference."""
     message: str
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """All that was fetched for a config, or could not be."""
+    """What was fetched for a config, or could not be fetched."""
 
     trees: Mapping[Source, Tree | NotFetched] = field(default_factory=dict)
     texts: Mapping[str, RemoteText | NotFetched] = field(default_factory=dict)
-    """By the reference, as it is written."""
+    """By the reference, as the config writes it."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """One thing that a build fetches."""
+    """One thing that a build has to fetch."""
 
     what: Source | str
-    """A folder of a repository, or the reference to a file."""
+    """A folder in a repository, or the reference to a file."""
     file: str
     key: str
     is_module: bool = False
@@ -89,7 +89,7 @@ class Wanted:
 
     @property
     def note(self) -> str:
-        """What `exclave check` says of it."""
+        """What `exclave check` says about it."""
         if isinstance(self.what, str):
             return f"is fetched when a release is built, and kept in it: {shown(self.what)}"
         return (
@@ -99,9 +99,9 @@ class Wanted:
 
 
 def wanted(entities: Entities, deployable: Deployable) -> list[Wanted]:
-    """All that a build must fetch, each time that it is named.
+    """Everything that a build must fetch, once for each place that names it.
 
-    It may only be asked of a config without errors: all addresses can be used.
+    Only for a config without errors, in which all addresses are valid.
     """
     return [
         Wanted(what, located.file, located.joined(key), is_module=is_module)
@@ -111,7 +111,7 @@ def wanted(entities: Entities, deployable: Deployable) -> list[Wanted]:
 
 
 def commit_shown(commit: str) -> str:
-    """A commit as messages name it."""
+    """The short form of a commit in messages."""
     return commit[:_SHOWN_COMMIT]
 
 

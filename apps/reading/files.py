@@ -1,4 +1,4 @@
-"""Reads a config's folder without leaving it: no links, no devices, nothing without a limit."""
+"""Reads a config's folder without leaving it: no links, no devices, and everything has a limit."""
 
 import errno
 import os
@@ -15,14 +15,14 @@ MAX_CONTENT_BYTES = 4 * 1024 * 1024
 
 MAX_ALL_TOML_BYTES = 8 * 1024 * 1024
 MAX_ALL_CONTENT_BYTES = 32 * 1024 * 1024
-"""Of what all references together bring in; a file counts as often as it is referred to."""
+"""Limit for what all references bring in together; a file counts each time it is referred to."""
 
 SKIPPED_FOLDERS = frozenset({".git", ".terraform"})
-"""Left out at any depth: they hold what tools made, often with links, and belong to no config."""
+"""Skipped at any depth: tools make these folders, often with links; they belong to no config."""
 
 
 class FileRefused(Exception):
-    """A file that is not read; `file` is relative to the folder, the message says why."""
+    """A file is not read; `file` is relative to the folder, the message says why."""
 
     def __init__(self, file: str, message: str) -> None:
         self.file = file
@@ -31,12 +31,12 @@ class FileRefused(Exception):
 
 
 class Folder:
-    """The regular files of a folder, at any depth, as they were when it was opened.
+    """The regular files in a folder, at any depth, as they were when it was opened.
 
-    `refused` holds what lies in the folder but is not read, such as links.
+    `refused` has what is in the folder but is not read, such as links.
 
     Raises:
-        FileRefused: it is no folder, cannot be listed, or has more than `MAX_FILES` files.
+        FileRefused: it is not a folder, cannot be listed, or has more than `MAX_FILES` files.
     """
 
     def __init__(self, root: Path) -> None:
@@ -49,7 +49,7 @@ class Folder:
         self._toml_bytes = 0
         self._content_bytes = 0
         if not root.is_dir():
-            raise FileRefused(str(root), "is not a folder; give the folder that has metadata.toml")
+            raise FileRefused(str(root), "is not a folder; name the folder that has metadata.toml")
         self._list()
 
     def below(self, folder: str, ending: str = "") -> list[str]:
@@ -60,7 +60,7 @@ class Folder:
         """The text of a TOML file.
 
         Raises:
-            FileRefused: as `text`; or all TOML files together are too large.
+            FileRefused: as for `text`, or all TOML files together are too large.
         """
         if self._toml_bytes <= MAX_ALL_TOML_BYTES:
             text, size = self._decoded(file, MAX_TOML_BYTES)
@@ -73,17 +73,17 @@ class Folder:
         return text
 
     def content(self, file: str) -> str:
-        """The text of a file that is brought in where something refers to it.
+        """The text of a file that replaces a reference.
 
         Raises:
-            FileRefused: as `text`; or all that was brought in is too large.
+            FileRefused: as for `text`, or all such files together are too large.
         """
         if self._content_bytes <= MAX_ALL_CONTENT_BYTES:
             text, size = self._decoded(file, MAX_CONTENT_BYTES)
             self._content_bytes += size
         if self._content_bytes > MAX_ALL_CONTENT_BYTES:
             raise FileRefused(
-                file, f"is too much: all files that are referred to may have "
+                file, f"is too much: all files that the config refers to may have "
                 f"{MAX_ALL_CONTENT_BYTES // 1024} KiB together",
             )  # fmt: skip
         return text
@@ -106,7 +106,7 @@ class Folder:
             raise FileRefused(file, f"is not UTF-8 (line {line}); save it as UTF-8") from None
 
     def find(self, reference: str, *bases: str) -> str | None:
-        """The file that `./reference` names, relative to the first of the bases that has it.
+        """The file that `./reference` names, relative to the first of the bases where it exists.
 
         Raises:
             FileRefused: the reference leaves the folder.
@@ -142,10 +142,10 @@ class Folder:
                     self._refuse(path, "is neither a file nor a folder; remove it")
 
     def _entries(self, folder: str) -> list[os.DirEntry[str]]:
-        """What lies in a folder, in order of its name; nothing if it cannot be listed."""
+        """The entries of a folder, sorted by name; nothing if it cannot be listed."""
         try:
             with opened_below(self.root, folder, _FOLDER) as found, os.scandir(found) as entries:
-                # One more than there may be is enough to know that there are too many.
+                # One more than allowed is enough to know that there are too many.
                 return sorted(islice(entries, MAX_FILES + 1), key=lambda entry: entry.name)
         except OSError as error:
             if not folder:
@@ -157,7 +157,7 @@ class Folder:
         twin = self._by_any_case.setdefault(path.casefold(), path)
         if twin != path:
             self._refuse(
-                path, f"differs from `{twin}` in case alone, and many systems cannot hold both; "
+                path, f"differs from `{twin}` only in case, and many systems cannot hold both; "
                 "rename one of them",
             )  # fmt: skip
         to.add(path)
@@ -190,10 +190,10 @@ _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW
 def read_below(root: Path, file: str, most_bytes: int) -> bytes:
     """The first bytes of a regular file below `root`, without following a link below it.
 
-    What was listed may have become something else since; then it is not read.
+    A listed file that has become something else since is not read.
 
     Raises:
-        OSError: it is no regular file, cannot be read, or a part of its path is a link.
+        OSError: it is not a regular file, cannot be read, or its path has a link in it.
     """
     with opened_below(root, file, _FILE) as descriptor:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -204,10 +204,10 @@ def read_below(root: Path, file: str, most_bytes: int) -> bytes:
 
 @contextmanager
 def opened_below(root: Path, path: str, flags: int) -> Iterator[int]:
-    """Opens what lies below `root`, and follows no link on the way from there.
+    """Opens a path below `root`, and follows no link on the way.
 
     Raises:
-        OSError: it cannot be opened, or a part of its path is a link.
+        OSError: it cannot be opened, or its path has a link in it.
     """
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -231,7 +231,7 @@ def _is_utf8(name: str) -> bool:
 
 
 def resolve(base: str, reference: str) -> str | None:
-    """The path, relative to the root, of `reference` as seen from `base`; None if it leaves it."""
+    """The path from the root for `reference` as seen from `base`; None if it leaves the root."""
     if reference.startswith("/") or "\\" in reference or "\0" in reference:
         return None
     parts = list(PurePosixPath(base).parts)

@@ -1,4 +1,4 @@
-"""Collects what is wrong with a config, and finds the line of each problem at the end."""
+"""Collects the problems of a config, and at the end finds the line of each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ MAX_PROBLEMS = 1000
 
 
 class TooManyProblems(Exception):
-    """Nobody reads more; the search ends."""
+    """Nobody reads more, so the search ends there."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Findings:
         self._found: dict[_Found, None] = {}
         self._sources: dict[tuple[str, str], str] = {}
 
-    # Each of the three raises TooManyProblems when there are MAX_PROBLEMS already.
+    # All three raise TooManyProblems when there are MAX_PROBLEMS already.
 
     def error(
         self, file: str, key: str, message: str, line: int | None = None, within: int | None = None
@@ -35,11 +35,11 @@ class Findings:
         """Adds an error.
 
         Args:
-            file: Relative to the config's folder.
+            file: The file, relative to the config's folder.
             key: The path of the key that is wrong.
             message: What is wrong, and what would be right.
-            line: Of the file, where that is known.
-            within: The line within the key's string, counted from 1, where it is about that.
+            line: The line of the file, if known.
+            within: If the problem is in the key's string: the line within it, counted from 1.
         """
         self._add(_Found(Problem(file, key, _on_a_line(message), "error", line), within))
 
@@ -52,22 +52,22 @@ class Findings:
         self._add(_Found(Problem(file, key, _on_a_line(message), "note"), None))
 
     def brought_in(self, file: str, key: str, source: str) -> None:
-        """Lets problems within the string of a key be told of the file that it was read from."""
+        """Has problems in a key's string reported at the file that the string was read from."""
         self._sources[file, key] = source
 
     @property
     def has_errors(self) -> bool:
-        """Whether there is a problem that must be mended."""
+        """Whether there is a problem that must be fixed."""
         return any(found.problem.severity == "error" for found in self._found)
 
-    def tells_of(self, file: str) -> bool:
+    def has_problem(self, file: str) -> bool:
         """Whether there is a problem with the file."""
         return any(found.problem.file == file for found in self._found)
 
     def placed(self, text_of: Callable[[str], str | None]) -> list[Problem]:
-        """All problems with their lines, by file and line; the worst first.
+        """All problems with their lines, sorted by severity, file and line.
 
-        `text_of` gives the text of a TOML file, or None if it has none.
+        `text_of` returns the text of a TOML file, or None if it cannot be read.
         """
         positions: dict[str, Positions | None] = {}
         return in_order([self._placed(found, positions, text_of) for found in self._found])
@@ -109,12 +109,12 @@ _CONTROLS = {
 
 
 def _on_a_line(message: str) -> str:
-    """The message with what it quotes on one line: names hold whatever was written."""
+    """The message on one line: it may quote names, which can hold anything."""
     return message.translate(_CONTROLS)
 
 
 def in_order(problems: list[Problem]) -> list[Problem]:
-    """Problems by file and line; the worst first."""
+    """Problems sorted by severity, file and line."""
     return sorted(problems, key=lambda one: (_ORDER[one.severity], one.file, one.line or 0))
 
 

@@ -42,19 +42,19 @@ _HOLDING: dict[str, tuple[str, ...]] = {
     "kubernetes_contexts": ("context",), "installs": ("install",), "branch": ("branch",),
     "branches": ("branch",), "triggers": ("rule",),
 }  # fmt: skip
-"""Whose names a kind's files hold."""
+"""What the names in each kind's files belong to."""
 
 
 def read_entities(
     kinds: Kinds, folder: Folder, findings: Findings, fetched: Fetched | None = None
 ) -> Entities:
-    """The models of all files; references elsewhere become what was fetched, if anything was."""
+    """The models of all files; outside references become what was fetched for them, if any."""
     return _Reader(folder, findings, fetched).read(kinds)
 
 
 @dataclass(frozen=True)
 class _Written:
-    """A table as it was read, and where it stands."""
+    """A table as it was read, and where it was."""
 
     kind: str
     file: str
@@ -69,7 +69,7 @@ class _Reader:
         self._contents = Contents(folder, findings, fetched)
         self._entities = Entities()
         self._unnamed: Counter[str] = Counter()
-        """How many policies without a name have been named so."""
+        """How many unnamed policies have got each name."""
 
     def read(self, kinds: Kinds) -> Entities:
         for kind in kinds.unread:
@@ -77,7 +77,7 @@ class _Reader:
                 self._entities.names[what].complete = False
         self._entities.lacks_sandbox = not kinds.files["sandbox"] and "sandbox" not in kinds.unread
         self._entities.lacks_runner = not kinds.files["runner"] and "runner" not in kinds.unread
-        if not kinds.files["metadata"] and not self._findings.tells_of("metadata.toml"):
+        if not kinds.files["metadata"] and not self._findings.has_problem("metadata.toml"):
             message = 'is missing or empty; it must hold at least version = "v2"'
             self._findings.error("metadata.toml", "", message)
         for kind, files in kinds.files.items():
@@ -96,7 +96,7 @@ class _Reader:
             self._entity(entity, whole)
 
     def _document(self, document: type[Model], whole: _Written) -> None:
-        """Reads a file that is one thing, or that holds lists of things with names."""
+        """Reads a file that is one entity, or that has lists of named entities."""
         slots = {name: slot for name, slot in shape(document).items() if slot.inner in _NAMED}
         if not slots:
             self._entity(document, whole)
@@ -143,7 +143,7 @@ class _Reader:
         self._findings.error(written.file, below(written.at, "type"), message)
 
     def _exact(self, model: type[Model], file: str, table: Table) -> type[Model] | None:
-        """The model of a component or sandbox of its type; None, with a problem, if it has none."""
+        """The model for a component's or sandbox's type; None, with a problem, if there is none."""
         kind: Any
         known: dict[str, type[Model]]
         if model is ComponentFields:
@@ -164,7 +164,7 @@ class _Reader:
         return None
 
     def _prepare(self, model: type[Model], written: _Written) -> None:
-        """Brings a table to the form that its model has."""
+        """Changes a table to the form of its model."""
         table, keys = written.table, shape(model)
         if table.get("type") == "external_image" and issubclass(model, ComponentFields):
             table["type"] = "container_image"
@@ -195,7 +195,7 @@ class _Reader:
             self._findings.warning(written.file, below(joined(written.at, at), "type"), message)
 
     def _policy_name(self, written: _Written) -> str:
-        """A name for a policy that says none: that of its contents' file, or of its own."""
+        """A name for an unnamed policy: that of its contents' file, or of its own file."""
         contents = written.table.get("contents")
         file = contents if isinstance(contents, str) and is_reference(contents) else written.file
         name = PurePosixPath(file).stem
@@ -213,21 +213,21 @@ class _Reader:
                     self._prepare_sources(slot.inner, file, inner, place)
 
     def _prepare_source(self, file: str, source: Table, at: str) -> None:
-        """Writes the directory of a source as it is used, and looks for one within the config."""
+        """Normalizes the directory of a source, and checks that one in the config exists."""
         if "directory" not in source and source.get("repo") not in (None, "."):
-            # Published configs leave it out where they mean the root.
+            # Published configs leave it out when they mean the root.
             source["directory"] = "."
-            message = 'is required; the root of the repository is taken: write directory = "."'
+            message = 'is required; the root of the repository is used: write directory = "."'
             self._findings.warning(file, below(at, "directory"), message)
         directory = source.get("directory")
         if source.get("repo") != "." or not isinstance(directory, str):
             return
         path = None if ".." in directory.split("/") else resolve("", directory)
         if path is None:
-            problem = f"{shown(directory)} must be a folder within the config's folder"
+            problem = f"{shown(directory)} must be a folder inside the config's folder"
         elif path and path not in self._folder.folders:
             hint = did_you_mean(path, self._folders_with_files)
-            problem = f"{shown(directory)} is no folder of the config{hint}"
+            problem = f"{shown(directory)} is not a folder in the config{hint}"
         else:
             source["directory"] = path or "."
             return
@@ -248,7 +248,7 @@ class _Reader:
 
 
 def _holds_many(table: Table, document: type[Model], entity: type[Model] | None) -> bool:
-    """Whether a file of a folder holds lists, as the kind's single file does."""
+    """Whether a file in a folder has lists, as the kind's single file does."""
     own = shape(entity) if entity is not None else {}
     return any(
         isinstance(table.get(name), list) and (name not in own or own[name].form != "list")
@@ -258,7 +258,7 @@ def _holds_many(table: Table, document: type[Model], entity: type[Model] | None)
 
 
 def _say_types(table: Table) -> None:
-    """Roles of the single file have their type by the key that they stand under."""
+    """Roles in the single file get their type from the key that they are under."""
     for key, role in table.items():
         kind = key.removesuffix("_role")
         if isinstance(role, dict) and kind != key:
@@ -266,7 +266,7 @@ def _say_types(table: Table) -> None:
 
 
 def _take_path_as_contents(values: Table) -> None:
-    """`path` (or `source`) is a file whose contents are the values."""
+    """`path` (or `source`) names a file that has the values."""
     path = values.get("path") or values.get("source")
     if isinstance(path, str) and not values.get("contents"):
         is_reference = path.startswith(("./", "../")) or "://" in path or "::" in path
@@ -276,7 +276,7 @@ def _take_path_as_contents(values: Table) -> None:
 def _take_newer_words(step: Table) -> None:
     if step.get("type") == "deploy":
         step["type"] = "component_deploy"
-    # Whatever it says: what it always meant are those that depend on the component.
+    # Whatever its name says, it has always meant the components that depend on this one.
     if step.get("deploy_dependencies") is True:
         step["deploy_dependents"] = True
 

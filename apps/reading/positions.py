@@ -1,8 +1,8 @@
 """Finds the line of every key in a TOML file.
 
-`tomllib` gives values without their places, and nothing well kept gives both; but it has already
-proven that the text is TOML. So this only has to find its way from key to key: it decodes no
-value, and reads a file once something in it is to be told.
+`tomllib` gives values without their places, and no well-kept library gives both; but `tomllib` has
+already proven that the text is TOML. So this only has to find its way from key to key: it decodes
+no values, and reads a file only if there is something to report in it.
 """
 
 import re
@@ -24,7 +24,7 @@ _STRINGS = {
     '"': re.compile(r'\\.|"'),
     "'": re.compile(r"'"),
 }
-"""By how a string begins: what may end it, or hides what would."""
+"""For each way in which a string begins: what ends it, or escapes the next character."""
 
 
 @dataclass(frozen=True)
@@ -34,27 +34,27 @@ class Place:
     line: int
     """Counted from 1."""
     content_line: int | None = None
-    """The line that its value's first line is on, where the lines of both are the same."""
+    """The line where its value begins, if the value's lines are also lines of the file."""
 
 
 class Positions:
-    """The places of all keys of a text that is TOML."""
+    """The places of all keys in a text that is valid TOML."""
 
     def __init__(self, text: str) -> None:
         scanner = _Scanner(text)
-        # What was found so far is right.
+        # The places found so far are right.
         with suppress(RecursionError, _Lost, tomllib.TOMLDecodeError):
             scanner.document()
         self.places = scanner.places
 
     def line(self, path: str) -> int:
-        """The line of a key, else of the table that it would be in."""
+        """The line of a key, or else of the table that it would be in."""
         while path and path not in self.places:
             path = parent(path)
         return self.places[path].line if path else 1
 
     def line_within(self, path: str, line: int) -> int:
-        """The line of the file on which the given line of a key's string is, if that is known."""
+        """The line of the file that has the given line of a key's string, if that is known."""
         place = self.places.get(path)
         if place is None or place.content_line is None:
             return self.line(path)
@@ -62,7 +62,7 @@ class Positions:
 
 
 class _Lost(Exception):
-    """The text is no TOML."""
+    """The text is not TOML."""
 
 
 class _Scanner:

@@ -1,4 +1,4 @@
-"""Turns TOML into models, and what is wrong with it into problems."""
+"""Turns TOML into models, and everything that is wrong with it into problems."""
 
 import re
 import tomllib
@@ -33,11 +33,11 @@ _LONG_KEY = re.compile(
     r"""(?<![A-Za-z0-9_-])"""
     r"""(?:(?>[A-Za-z0-9_-]++|"(?>[^"\\\n]++|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){16}"""
 )
-"""Something with so many dots: the parser's time grows with their square."""
+"""Something with very many dots: the parser's time grows with the square of their number."""
 
 
 def parse_toml(file: str, text: str, findings: Findings) -> Table | None:
-    """The file's table; None, with a problem, if it is not TOML, or nested beyond reason."""
+    """The file's table; None, with a problem, if it is not TOML, or unreasonably nested."""
     long_key = _LONG_KEY.search(text)
     if long_key:
         line = text.count("\n", 0, long_key.start()) + 1
@@ -63,7 +63,7 @@ def parse_toml(file: str, text: str, findings: Findings) -> Table | None:
 
 
 def _size_problem(table: Table) -> str | None:
-    """Why what the file holds is beyond what anybody writes, or None."""
+    """Why the file is larger than anybody would write; None if it is not."""
     level: list[Any] = [table]
     count = 0
     for _ in range(_MAX_DEPTH):
@@ -83,7 +83,7 @@ def _inner(value: Any) -> Collection[Any]:
 def check_keys(
     model: type[Model], file: str, table: Table, findings: Findings, at: str = ""
 ) -> None:
-    """Warns of each key, at any depth of the table, that the model does not know."""
+    """Warns about each key, at any depth of the table, that the model does not know."""
     for path, message in _unknown_keys(model, table, at, above=()):
         findings.warning(file, path, message)
 
@@ -98,7 +98,7 @@ def _unknown_keys(
         if slot is None:
             meant = nearest(key, keys)
             hint = f"; did you mean `{meant}`?" if meant else ""
-            hint = "; it belongs one level up" if key in above else hint
+            hint = "; it belongs one level higher" if key in above else hint
             yield path, f"unknown key, it has no effect{hint}"
         elif slot.inner is not None:
             for place, inner in inner_tables(value, slot, path):
@@ -131,7 +131,7 @@ PATTERNS_IN_WORDS: Final = {
         "be `nuon::sandbox`, `nuon::component:<name>` or `nuon::action:<name>`; `*` is any name",
     r"^v?\d+(\.\d+){0,2}$": "be a version, as in `1.11.4`",
 }  # fmt: skip
-"""The patterns of the models, in words for people."""
+"""The patterns of the models, in words."""
 
 
 def type_name(value: object) -> str:
@@ -140,7 +140,7 @@ def type_name(value: object) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as it stands in a message, cut where it is long."""
+    """A value for a message, cut if it is long."""
     text = repr(value)
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
 

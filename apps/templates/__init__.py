@@ -1,7 +1,7 @@
 """Templates: Go's text/template with the functions of sprig that are pure.
 
-A string without `.nuon` and `.exclave` is no template. A missing key is an error; nothing is
-escaped; size, nesting and steps are bounded.
+A string without `.nuon` and `.exclave` is not a template. A missing key is an error; nothing is
+escaped; size, nesting and steps are limited.
 """
 
 from apps.templates.errors import TemplateError

@@ -1,6 +1,6 @@
-"""Renders a page for people as far as it can be: what cannot be rendered stays as it is written.
+"""Renders a page for people as far as possible: what cannot be rendered stays as it is written.
 
-Nothing of it is sensitive: what was read from a sensitive value is hidden where it would stand.
+The page shows nothing sensitive: what was read from a sensitive value is hidden.
 """
 
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ HIDDEN: Final = "(sensitive)"
 
 @dataclass(frozen=True)
 class Page:
-    """What a page became."""
+    """A rendered page."""
 
     text: str
     problems: list[str]
-    """Why parts of it stay as they are written, once each."""
+    """Why parts of it stay as they are written, each reason once."""
 
 
 def render_page(text: str, data: Mapping[str, object]) -> Page:

@@ -1,10 +1,10 @@
-"""What is wrong with a template, and where."""
+"""Errors of templates."""
 
 
 class TemplateError(Exception):
-    """A template that cannot be parsed or rendered; it never holds a value, only names and types.
+    """A template cannot be parsed or rendered; the message has names and types, but never a value.
 
-    `line` and `column` are counted from 1 and say where in the template's text.
+    `line` and `column` are counted from 1 in the template's text.
     """
 
     def __init__(self, message: str, line: int, column: int) -> None:
@@ -18,4 +18,4 @@ class TemplateError(Exception):
 
 
 class FunctionError(Exception):
-    """A function that cannot take what it was given; the evaluator says where it was called."""
+    """A function cannot take its arguments; the evaluator adds where it was called."""

@@ -1,4 +1,4 @@
-"""Evaluates the nodes of a template to text, as Go's text/template does, within bounds."""
+"""Evaluates the nodes of a template to text, as Go's text/template does, within limits."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -25,10 +25,10 @@ from apps.templates.values import Values, fail, kind_of
 
 MAX_RENDERED_CHARACTERS = 16 * 1024 * 1024
 MAX_INVOCATIONS = 50
-"""Templates within templates."""
+"""How deep templates may invoke templates."""
 
 _NOT_UTF8: Final = re.compile("[\ud800-\udfff]")
-"""How bytes that are no text stand in strings; see `apps.templates.go_types`."""
+"""How strings represent bytes that are not text; see `apps.templates.go_types`."""
 
 
 class Evaluation(Values):
@@ -50,11 +50,11 @@ class Evaluation(Values):
         self._nodes(nodes, self._data)
         text = "".join(self._parts)
         if not text.isascii() and _NOT_UTF8.search(text):
-            raise TemplateError("the rendered text is not UTF-8: some bytes are no text", 1, 1)
+            raise TemplateError("the rendered text is not valid UTF-8", 1, 1)
         return text
 
     def _nodes(self, nodes: Nodes, dot: object) -> Leave | None:
-        """Evaluates the nodes; gives back what leaves the range that they stand in, if any."""
+        """Evaluates the nodes; returns the `break` or `continue` that ended them, if any."""
         for node in nodes:
             if isinstance(node, Text):
                 self._print(node.text)
@@ -89,7 +89,7 @@ class Evaluation(Values):
                 case Leave():
                     return node
                 case _:
-                    raise AssertionError(f"no control structure: {type(node).__name__}")
+                    raise AssertionError(f"not a control structure: {type(node).__name__}")
         finally:
             del self._variables[scope:]
 

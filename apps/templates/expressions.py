@@ -1,4 +1,4 @@
-"""Builds the tree of what stands between a template's braces: pipelines, calls and operands."""
+"""Parses what is between a template's braces: pipelines, calls and operands."""
 
 from apps.templates.errors import TemplateError
 from apps.templates.lexer import Kind, Token, error_at
@@ -16,7 +16,7 @@ _CLOSES = frozenset((Kind.END, Kind.CLOSE, Kind.PIPE))
 
 
 class ExpressionParser:
-    """Reads tokens one after another; knows which variables are declared where it is."""
+    """Reads tokens one after another, and keeps track of the variables in scope."""
 
     def __init__(self, found: list[Token]) -> None:
         self._tokens = found
@@ -45,16 +45,16 @@ class ExpressionParser:
                 raise error_at("only a function can follow `|`", token)
             stages.append(stage)
         if not assigns:
-            # Seen from here on: what declares it cannot read it.
+            # In scope from here on: a variable's own declaration cannot read it.
             self._scope += names
         pipeline = Pipeline(first, tuple(stages), position, names, assigns)
         check_arities(pipeline)
         if names == () and isinstance(first, Literal) and first.value is None:
-            raise TemplateError("`nil` is no value of its own", position.line, position.column)
+            raise TemplateError("`nil` is not a value on its own", position.line, position.column)
         return pipeline
 
     def _declarations(self, where: str, most: int) -> tuple[tuple[str, ...], bool]:
-        """`$a :=`, `$a =`, or `$a, $b :=` if there is one of them."""
+        """The variables of `$a :=`, `$a =` or `$a, $b :=`, if there is one of these."""
         begun = self._at
         names: list[str] = []
         while self._peek().kind is Kind.VARIABLE:
@@ -178,7 +178,7 @@ class ExpressionParser:
 
 
 class _Depth:
-    """Counts a level for as long as it is entered."""
+    """Counts one more level of nesting while it is entered."""
 
     def __init__(self, parser: ExpressionParser) -> None:
         self._parser = parser

@@ -1,10 +1,10 @@
-"""The types of Go that values of templates have, where Python has none of its own for them.
+"""The Go types of template values that have no counterpart in Python.
 
 Go's nil is None, bool is bool, int is int, float64 is float, string is str, `[]interface {}` is
-list, and `map[string]interface {}` is dict. The types here are what some functions give instead,
-which templates can tell apart: `int64` is not accepted where `int` is asked for.
+list, and `map[string]interface {}` is dict. Some functions return the types here instead, and
+templates see the difference: `int64` is not accepted where `int` is wanted.
 
-Go's strings are bytes. A byte that is not part of UTF-8 stands in a str as a surrogate, as with
+Go's strings are bytes. A byte that is not valid UTF-8 becomes a surrogate in a str, as with
 Python's `surrogateescape`.
 """
 
@@ -14,11 +14,11 @@ from typing import ClassVar
 
 
 class Map(dict[str, object]):
-    """A `map[string]interface {}` that a template made: data is a plain dict, and never changed."""
+    """A `map[string]interface {}` made by a template; data is a plain dict, and never changed."""
 
 
 class List(list[object]):
-    """An `[]interface {}` that a template made."""
+    """An `[]interface {}` made by a template."""
 
 
 class Int64(int):
@@ -58,7 +58,7 @@ class StringMap(dict[str, str]):
 
 
 class Opaque(ABC):
-    """A value of a type that has methods of its own; it prints as its `str()`, also in JSON."""
+    """A value of a type with its own methods; it prints as its `str()`, also in JSON."""
 
     type_name: ClassVar[str]
     kind: ClassVar[str]
@@ -68,14 +68,14 @@ class Opaque(ABC):
 
     @abstractmethod
     def field(self, name: str) -> object:
-        """What a method without arguments gives, as in `(semver "1.2.3").Major`.
+        """The result of a method without arguments, as in `(semver "1.2.3").Major`.
 
         Raises:
             FunctionError: there is no such method.
         """
 
     def json_text(self) -> str:
-        """What stands for it in JSON, as a string."""
+        """Its JSON form, as a string."""
         return str(self)
 
 
@@ -145,19 +145,19 @@ def encoded(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        # Half a surrogate pair, as JSON can hold it: Go's decoder replaces it.
+        # JSON can have half a surrogate pair; Go's decoder replaces it.
         return "".join(_REPLACEMENT if _is_half(char) else char for char in text).encode(
             "utf-8", "surrogateescape"
         )
 
 
 def decoded(data: bytes) -> str:
-    """The string of Go that bytes are."""
+    """Bytes as a Go string."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def int64(value: int) -> int:
-    """A number as 64 bits hold it: it wraps."""
+    """A number wrapped to 64 bits."""
     return (value + 2**63) % 2**64 - 2**63
 
 

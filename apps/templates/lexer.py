@@ -57,7 +57,7 @@ class Kind(Enum):
 
 _KINDS = {kind.value: kind for kind in Kind}
 _NAMES = frozenset((Kind.FIELD, Kind.VARIABLE, Kind.WORD, Kind.NUMBER))
-"""Tokens of which nothing but a delimiter may follow."""
+"""Tokens that only a delimiter may follow."""
 _DELIMITERS = frozenset(" \t\r\n.,|:)(")
 
 
@@ -70,7 +70,7 @@ class Token(NamedTuple):
 
 
 def error_at(message: str, token: Token) -> TemplateError:
-    """What is wrong, where the token stands."""
+    """An error at the position of a token."""
     return TemplateError(message, token.position.line, token.position.column)
 
 
@@ -78,7 +78,7 @@ def tokens(text: str) -> Iterator[Token]:
     """The tokens of a template, in order; comments and trimmed space are gone.
 
     Raises:
-        TemplateError: an action or a comment does not end, or holds what is no token.
+        TemplateError: an action or a comment does not end, or contains something invalid.
     """
     return _Lexer(text).run()
 
@@ -143,7 +143,7 @@ class _Lexer:
             yield self._token()
 
     def _closing(self) -> tuple[int, bool] | None:
-        """The length of the right delimiter that is next, and whether it trims."""
+        """If a right delimiter comes next: its length, and whether it trims."""
         if self._text.startswith("}}", self._at):
             return 2, False
         head = self._text[self._at : self._at + 4]

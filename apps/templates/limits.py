@@ -1,10 +1,10 @@
-"""How much one call of a function may make, and how deep a value may be."""
+"""Limits of one call of a function: how much it may make, and how deep a value may be."""
 
 from apps.templates.errors import FunctionError
 
 MAX_TEXT = 16 * 1024 * 1024
 MAX_WALKED = 1024 * 1024
-"""For what looks at each character by itself."""
+"""For functions that look at each character."""
 MAX_ITEMS = 1_000_000
 MAX_DEPTH = 100
 
@@ -20,7 +20,7 @@ def check_text(length: int) -> None:
 
 
 def check_walked(length: int) -> None:
-    """Refuses texts that would take long to go through, character by character.
+    """Refuses texts that take too long to go through character by character.
 
     Raises:
         FunctionError: it is longer than 1 MB.
@@ -40,23 +40,23 @@ def check_items(count: int) -> None:
 
 
 def check_depth(depth: int) -> None:
-    """Refuses values that hold values that hold values, beyond a hundred.
+    """Refuses values that are nested more than a hundred levels deep.
 
     Raises:
-        FunctionError: it is deeper, or holds itself.
+        FunctionError: it is deeper, or contains itself.
     """
     if depth > MAX_DEPTH:
         raise FunctionError(f"a value is nested deeper than {MAX_DEPTH}, or contains itself")
 
 
 class Budget:
-    """Counts the items that are visited: a list may hold one list again and again."""
+    """Counts the items that are visited, since a list may hold one list many times."""
 
     def __init__(self) -> None:
         self._left = MAX_ITEMS
 
     def visit(self, count: int, depth: int) -> None:
-        """Before `count` items at `depth` are visited.
+        """To be called before `count` items at `depth` are visited.
 
         Raises:
             FunctionError: there are too many, or they are too deep.

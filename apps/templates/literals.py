@@ -29,7 +29,7 @@ def literal(token: Token) -> str | int | float | bool:
         case Kind.CHARACTER:
             text = _unquoted(token, "'")
             if len(text) != 1:
-                raise error_at(f'{token.text} is not one character; strings stand in `"`', token)
+                raise error_at(f'{token.text} is not one character; write strings in `"`', token)
             return ord(text)
         case _:
             return _number(token)
@@ -66,12 +66,12 @@ def _unquoted(token: Token, quote: str) -> str:
         if short or long:
             code = int(short or long, 16)
             if code > 0x10FFFF or 0xD800 <= code < 0xE000:
-                raise error_at("an escape in a string names no character", token)
+                raise error_at("an escape in a string is not a valid character", token)
             return chr(code)
-        # Bytes are kept as surrogates until the whole string is known to be UTF-8.
+        # Bytes are surrogates until the whole string is known to be UTF-8.
         code = int(byte, 16) if byte else int(octal, 8)
         if code > 0xFF:
-            raise error_at("an escape in a string names no byte", token)
+            raise error_at("an escape in a string is not a byte", token)
         return chr(code) if code < 0x80 else chr(0xDC00 + code)
 
     text = _ESCAPE.sub(replaced, token.text[1:-1])

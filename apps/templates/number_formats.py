@@ -9,7 +9,7 @@ _REPR = re.compile(r"(\d+)(?:\.(\d+))?(?:e([+-]\d+))?")
 
 
 def float_text(value: float, verb: str = "g", precision: int = -1) -> str:
-    """A float in one of Go's formats `e`, `f`, `g`, `b` and `x`; -1: as many digits as it takes."""
+    """A float in Go's format `e`, `f`, `g`, `b` or `x`; -1: as many digits as needed."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -33,7 +33,7 @@ def _shortest(value: float, verb: str) -> str:
 
 
 def shortest_digits(value: float) -> tuple[str, int]:
-    """The fewest digits that are this number alone, and the exponent of the first of them."""
+    """The fewest digits that identify this number, and the exponent of the first digit."""
     if value == 0:
         return "0", 0
     found = _REPR.fullmatch(repr(abs(float(value))))

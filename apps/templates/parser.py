@@ -34,7 +34,7 @@ class Parsed:
 
 
 def parse_text(text: str) -> Parsed:
-    """The syntax tree of a template; a string that names neither root is one text, as it is.
+    """The syntax tree of a template; a string without `.nuon` and `.exclave` is just text.
 
     Raises:
         TemplateError: the template is wrong or too large, or calls what may not be called.
@@ -48,7 +48,7 @@ def parse_text(text: str) -> Parsed:
 
 @dataclass(frozen=True)
 class _Keyword:
-    """An action that ends, or goes on with, what an earlier one began."""
+    """An `else` or `end`, which continues or ends what an earlier action began."""
 
     word: str
     token: Token
@@ -63,7 +63,7 @@ class _Parser(ExpressionParser):
     def parsed(self) -> Parsed:
         nodes, ended = self._nodes(within=None)
         if ended is not None:
-            raise error_at(f"`{ended.word}` without anything that it could belong to", ended.token)
+            raise error_at(f"`{ended.word}` has nothing before it to belong to", ended.token)
         return Parsed(nodes, self._definitions)
 
     def _nodes(self, within: Token | None) -> tuple[Nodes, _Keyword | None]:
@@ -155,9 +155,9 @@ class _Parser(ExpressionParser):
         return Invoke(name, self._pipeline(Kind.END, "`template`"), word.position)
 
     def _definition(self, word: Token) -> Invoke | None:
-        """`define`, or `block`, which is one that is invoked where it stands."""
+        """`define`, or `block`, which is also invoked in place."""
         if self._depth and word.text == "define":
-            raise error_at("`define` stands at the top of a template only", word)
+            raise error_at("`define` is allowed only at the top level of a template", word)
         name = self._name(word)
         argument = self._pipeline(Kind.END, "`block`") if word.text == "block" else None
         if argument is None:
@@ -168,7 +168,7 @@ class _Parser(ExpressionParser):
             body, ended = self._nodes(word)
         self._scope, self._ranges = outer, ranges
         if ended is not None and ended.word != "end":
-            raise error_at(f"`else` has nothing to do in a `{word.text}`", ended.token)
+            raise error_at(f"`else` is not allowed in a `{word.text}`", ended.token)
         is_empty = all(isinstance(node, Text) and not node.text.strip() for node in body)
         if name in self._definitions and not is_empty and self._definitions[name]:
             raise error_at(f"the template `{name}` is defined twice", word)

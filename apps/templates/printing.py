@@ -29,7 +29,7 @@ def printed(value: object) -> str:
 
 @dataclass
 class Flags:
-    """What stands between `%` and the verb."""
+    """The flags between `%` and the verb."""
 
     plus: bool = False
     minus: bool = False
@@ -241,7 +241,7 @@ _FLOATS = {
 
 
 def _with_point(body: str, verb: str, precision: int) -> str:
-    """A number with a decimal point in any case, and as many digits as were asked for: `%#g`."""
+    """A number with a decimal point and as many digits as were asked for: `%#g`."""
     digits = 0
     if verb in "vgGx":
         digits = 6 if precision == -1 else precision

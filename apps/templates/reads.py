@@ -1,8 +1,8 @@
-"""What a template may read of its data, found in its tree: through variables, `with` and `range`,
-`index`, `get` and `dig` as well.
+"""Finds what a template may read from its data, also through variables, `with`, `range`, `index`,
+`get` and `dig`.
 
-Every branch is looked at, so it is what a template could read, not what it will. Where a path goes
-on by something that is known only when it is rendered, all that lies there counts as read.
+It looks at every branch, so it finds what a template could read, not what it will. If the rest of a
+path is known only when it is rendered, everything below the known part counts as read.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,18 +30,18 @@ Path = tuple[str, ...]
 
 _ALIASES: Final = {"exclave": "nuon"}
 _MOST_ORIGINS = 32
-"""A value that may be of more places counts as read at all of them at once."""
+"""A value that may come from more places than this counts as read at all of them."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """A path of the data that a template may read."""
+    """A path in the data that a template may read."""
 
     path: Path
     required: bool
     """It is an error if it leads to nothing."""
     whole: bool
-    """All of its value counts, not only whether it is empty or what keys it has."""
+    """Its whole value matters, not only whether it is empty or which keys it has."""
     position: Position = field(compare=False)
     """The first place at which it is read."""
 
@@ -52,7 +52,7 @@ class _Place:
 
     path: Path
     exact: bool = True
-    """It is the value at the path; else something that lies below it."""
+    """It is the value at the path; otherwise something below it."""
     required: bool = True
 
 
@@ -117,7 +117,7 @@ class _Analysis:
         over = self._value(node.over, dot)
         self._read(over, node.over.position)
         element = frozenset(_Place(place.path, False, place.required) for place in over)
-        # What an iteration assigns, the next one may read: until nothing more comes of it.
+        # The next iteration may read what this one assigns: repeat until nothing changes.
         before: dict[str, _Value] | None = None
         while before != self.variables:
             before = dict(self.variables)
@@ -132,7 +132,7 @@ class _Analysis:
             return
         self._invoked.add(key)
         if node.name in self._entered:
-            # It invokes itself with something new each time: all of that counts.
+            # It invokes itself with something new each time, and all of that counts.
             self._read(argument, node.position)
             return
         self._entered.add(node.name)
@@ -143,7 +143,7 @@ class _Analysis:
 
     def _assign(self, pipeline: Pipeline, value: _Value) -> None:
         for name in pipeline.names:
-            # A branch or an iteration may not be taken: what it was before stays possible.
+            # The branch or iteration may not run, so the value from before stays possible.
             before = self.variables.get(name, _NOWHERE) if pipeline.assigns else _NOWHERE
             self.variables[name] = self._bounded(before | value, pipeline.position)
 
@@ -186,7 +186,7 @@ class _Analysis:
                 self._read(frozenset().union(*values), call.position, whole=False)
                 return _NOWHERE
             case "default" | "coalesce" | "ternary" | "and" | "or":
-                # What is chosen is one of them; that it is read is told where it is used.
+                # The result is one of them; it counts as read where it is used.
                 for value in values:
                     self._read(value, call.position, whole=False)
                 return self._bounded(frozenset().union(*values), call.position)
@@ -264,6 +264,6 @@ def _optional(value: _Value) -> _Value:
 
 
 def _is_compared(condition: Pipeline) -> bool:
-    """Whether more than being empty counts of what a condition reads."""
+    """Whether a condition depends on more than whether a value is empty."""
     lone = condition.first if not condition.stages else None
     return not isinstance(lone, Field | Variable)

@@ -1,4 +1,4 @@
-"""Renders a template from data, and knows whether what it read was sensitive."""
+"""Renders a template from data, and notes whether anything that it read was sensitive."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,15 +10,15 @@ from apps.templates.reads import Read, reads
 from apps.templates.tree import Action, Field, Nodes, Pipeline, template_text
 
 _REMEMBERED_TEXT = 4096
-"""Longer templates are parsed each time, so that what is remembered stays small."""
+"""Longer templates are parsed each time, so that the cache stays small."""
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """What a template became."""
+    """A rendered template."""
 
     value: object = field(repr=False)
-    """Without marks of sensitivity. Text, or the native value of a lone path."""
+    """Text, or the native value if the template is only a path; without marks of sensitivity."""
     sensitive: bool
     """Whether anything that was read is sensitive."""
 
@@ -31,7 +31,7 @@ class Template:
     definitions: dict[str, Nodes] = field(default_factory=dict)
 
     def reads(self) -> tuple[Read, ...]:
-        """What it may read of the data, each path once, as far as that is known before."""
+        """The paths of the data that it may read, each once, as far as known beforehand."""
         return reads(self.nodes, self.definitions)
 
     def references(self) -> frozenset[tuple[str, ...]]:
@@ -41,11 +41,11 @@ class Template:
     def render(self, data: Mapping[str, object]) -> Rendered:
         """The template with its paths replaced by the values of `data`.
 
-        A template that is one path and nothing else keeps the value's type; else it is text.
+        A template that is only a path keeps the value's type; any other becomes text.
 
         Raises:
-            TemplateError: a path leads to nothing, a function cannot take what it was given, or
-                it would be too much text or too many steps.
+            TemplateError: a path leads to nothing, a function cannot take its arguments, or there
+                would be too much text or too many steps.
         """
         evaluation = Evaluation(data, self.definitions)
         lone = self._lone_field()
@@ -65,7 +65,7 @@ class Template:
 
 
 def parse(text: str) -> Template:
-    """The template that a string is; without `.nuon` and `.exclave` it stands for itself.
+    """The template in a string; without `.nuon` and `.exclave` it is just text.
 
     Raises:
         TemplateError: the template is wrong, too large, or calls what may not be called.
@@ -85,7 +85,7 @@ def render_value(value: object, data: Mapping[str, object]) -> Rendered:
     """A TOML or JSON value with every string in it, at any depth, rendered; keys stay as they are.
 
     Raises:
-        TemplateError: as `parse` and `Template.render`.
+        TemplateError: as for `parse` and `Template.render`.
     """
     if isinstance(value, str):
         return parse(value).render(data)

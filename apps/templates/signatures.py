@@ -22,10 +22,10 @@ def check_function(token: Token) -> None:
     if name in REFUSED:
         raise error_at(f"`{name}` may not be used: it {REFUSED[name]}", token)
     if name in KEYWORDS:
-        raise error_at(f"`{name}` stands at the beginning of an action only", token)
+        raise error_at(f"`{name}` is allowed only at the beginning of an action", token)
     if name in ("nuon", "exclave"):
         raise error_at(f"a path begins with a dot: `.{name}`", token)
-    # Imported here: it is needed for what is wrong alone, and workers render what is right.
+    # Imported here, since only mistakes need it, and workers render templates without mistakes.
     from apps.spelling import did_you_mean  # noqa: PLC0415
 
     raise error_at(f"there is no function `{name}`{did_you_mean(name, FUNCTIONS)}", token)

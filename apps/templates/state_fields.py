@@ -19,10 +19,10 @@ TEMPLATE_ROOTS: Final[Mapping[str, Set[str] | None]] = {
     "components": None,
     "actions": _keys("workflows"),
 }
-"""The fields under `.nuon`, each with those below it, where these are fixed."""
+"""The fields under `.nuon`, each with the fields below it if these are fixed."""
 
 UNSUPPORTED_TEMPLATE_ROOTS: Final = _keys("install_stack secrets cloud_account runner domain")
-"""Fields under `.nuon` that nothing fills yet."""
+"""Fields under `.nuon` that have no values yet."""
 UNSUPPORTED_INSTALL_FIELDS: Final = _keys("public_domain internal_domain")
 """The same under `.nuon.install`."""
 COMPONENT_FIELDS: Final = _keys("status build_id component_id outputs")
@@ -31,7 +31,7 @@ WORKFLOW_FIELDS: Final = _keys("status id outputs")
 
 
 def is_unfilled(path: tuple[str, ...]) -> bool:
-    """Whether a template can read the path, and nothing fills it yet."""
+    """Whether a template may read the path, but it has no value yet."""
     match path:
         case ("nuon", root, *_) if root in UNSUPPORTED_TEMPLATE_ROOTS:
             return True

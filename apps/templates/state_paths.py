@@ -1,4 +1,4 @@
-"""What templates read of the state document, each path beginning with `nuon`."""
+"""The paths of the state document that templates read, each beginning with `nuon`."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,13 +24,13 @@ _ALWAYS_THERE = frozenset(
         ("nuon", "inputs", "inputs"), ("nuon", "install", "inputs"),
     }
 )  # fmt: skip
-"""Maps of which it says nothing that they are not empty, as `{{ with .nuon.inputs }}` asks."""
+"""Maps that are never empty, so that a test such as `{{ with .nuon.inputs }}` reads nothing."""
 
 
 def reads_of(text: str) -> tuple[Read, ...]:
     """What the template that a string is may read.
 
-    `.nuon.install` is an older mirror of the rest: what is read there is told as what it mirrors.
+    `.nuon.install` is an older mirror of the rest: reads there are reported as what they mirror.
 
     Raises:
         TemplateError: the template cannot be parsed.
@@ -47,7 +47,7 @@ def _mirrored(read: Read) -> Read:
 
 
 class Parsed:
-    """`reads_of` that parses each text once; for as long as one config is looked at."""
+    """A `reads_of` that parses each text once; lives as long as one config is checked."""
 
     def __init__(self) -> None:
         self._found: dict[str, tuple[Read, ...] | TemplateError] = {}

@@ -20,7 +20,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True)
 class Field:
-    """`.a.b`: a value of what the dot is, by its path; `.` is the dot itself."""
+    """`.a.b`: a value below the dot, by its path; `.` is the dot itself."""
 
     path: tuple[str, ...]
     position: Position = field(compare=False)
@@ -31,7 +31,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Variable:
-    """`$name.a.b`: a value of a variable, by its path; `$` is the data as a whole."""
+    """`$name.a.b`: a value below a variable, by its path; `$` is the data as a whole."""
 
     name: str
     path: tuple[str, ...]
@@ -43,7 +43,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Literal:
-    """A string, number, bool or `nil` that stands in the template itself."""
+    """A string, number, bool or `nil` that is written in the template."""
 
     value: str | int | float | bool | None
     position: Position = field(compare=False)
@@ -63,7 +63,7 @@ class Literal:
                 return str(self.value)
 
     def __eq__(self, other: object) -> bool:
-        # 1, 1.0 and True are equal in Python, and print differently.
+        # 1, 1.0 and True are equal in Python, but print differently.
         return (
             isinstance(other, Literal)
             and type(self.value) is type(other.value)
@@ -106,12 +106,12 @@ class Pipeline:
     stages: tuple[Call, ...]
     position: Position = field(compare=False)
     names: tuple[str, ...] = ()
-    """The variables that take its value; two of a `range`, which are its key and its element."""
+    """The variables that get its value; a `range` may have two, for its key and its element."""
     assigns: bool = False
-    """The variables are there already."""
+    """The variables exist already."""
 
     def __str__(self) -> str:
-        # A first stage that is a pipeline itself was in parentheses.
+        # A first stage that is itself a pipeline was in parentheses.
         first = f"({self.first})" if isinstance(self.first, Pipeline) else str(self.first)
         text = " | ".join([first, *(str(stage) for stage in self.stages)])
         if not self.names:
@@ -139,7 +139,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Branch:
-    """A condition, and what stands under it."""
+    """A condition and what is below it."""
 
     condition: Pipeline
     body: tuple["Node", ...]
@@ -197,7 +197,7 @@ def template_text(nodes: Nodes, definitions: dict[str, Nodes]) -> str:
     for name, body in definitions.items():
         pieces += [f"{{{{ define {_quoted(name)} }}}}", *_pieces(body), "{{ end }}"]
     for piece in pieces:
-        # `{` right before an action would be read as the action's beginning.
+        # `{` right before an action would be parsed as the action's beginning.
         joins = parts and parts[-1].endswith("{") and piece.startswith("{{")
         parts.append(f" {{{{- {piece[2:].lstrip()}" if joins else piece)
     return "".join(parts)

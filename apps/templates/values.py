@@ -1,7 +1,7 @@
 """Evaluates the expressions of a template, as Go's text/template does, within a number of steps.
 
-Values are what JSON has. What a template is given stays as it is: functions get copies of it, and
-only what a template made itself can be changed by it, as with `set`.
+Values are those of JSON. The data itself never changes: functions get copies of it, and a template
+can change only what it made itself, as with `set`.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,13 +23,13 @@ from apps.templates.tree import (
 )
 
 MAX_STEPS = 500_000
-"""Nodes and calls: seconds of work, and more than any config needs."""
+"""Nodes and calls: this many take seconds, and no config needs as many."""
 _MADE_IN_A_STEP = 64
-"""Characters, or items."""
+"""Characters or items."""
 
 
 class Values:
-    """What expressions come to, from the data and the variables."""
+    """The values of expressions, from the data and the variables."""
 
     def __init__(self, data: Mapping[str, object]) -> None:
         self._variables: list[tuple[str, object]] = [("", data)]
@@ -39,7 +39,7 @@ class Values:
         """Whether anything that was read so far is sensitive."""
 
     def value(self, expression: Expression, dot: object) -> object:
-        """The value of an expression, in which marks may be left below the top."""
+        """The value of an expression; values inside of it may still have marks."""
         match expression:
             case Field():
                 return self._walk(dot, expression.path, "", expression.position)
@@ -60,7 +60,7 @@ class Values:
                 return value
 
     def plain(self, value: object) -> object:
-        """The value as JSON has it, without marks at any depth."""
+        """The value in the types of JSON, without marks at any depth."""
         if isinstance(value, Sensitive):
             self.sensitive = True
             return self.plain(value.value)
@@ -83,12 +83,12 @@ class Values:
             self._spend(result, call.position)
             return result
         except FunctionError as error:
-            # What was read may stand in the function's own words.
-            reason = "it cannot take what it was given" if self.sensitive else str(error)
+            # The function's own message may quote what was read.
+            reason = "it cannot take its arguments" if self.sensitive else str(error)
             fail(f"`{call.function}`: {reason}", call.position)
 
     def _first_that(self, call: Call, dot: object, piped: tuple[object, ...]) -> object:
-        """`and` and `or`, which evaluate no further than they need to."""
+        """`and` and `or`, which evaluate only as many arguments as they need."""
         ends_at = call.function == "or"
         value: object = None
         for argument in call.arguments:
@@ -98,14 +98,14 @@ class Values:
         return self._top(piped[0]) if piped else value
 
     def index(self, given: list[object]) -> object:
-        """Go's `index`, which reads no more than the path that it goes."""
+        """Go's `index`, which reads only what is on its path."""
         value, *keys = given
         for key in keys:
             value = self._top(FUNCTIONS["index"].call(value, key))
         return value
 
     def dig(self, given: list[object]) -> object:
-        """Sprig's `dig "a" "b" default map`, which reads no more than the path that it goes."""
+        """Sprig's `dig "a" "b" default map`, which reads only what is on its path."""
         *keys, default, value = given
         for key in keys:
             if not isinstance(value, Mapping):
@@ -150,14 +150,14 @@ class Values:
         return value
 
     def _top(self, value: object) -> object:
-        """The value without a mark of its own; those within it stay."""
+        """The value without its own mark; values inside of it keep theirs."""
         while isinstance(value, Sensitive):
             self.sensitive = True
             value = value.value
         return value
 
     def _own(self, value: object) -> object:
-        """The value without marks at any depth, as a copy unless the template made it itself."""
+        """The value without marks at any depth; a copy, unless the template made it itself."""
         if isinstance(value, Sensitive):
             self.sensitive = True
             return self._own(value.value)
@@ -168,7 +168,7 @@ class Values:
         return value
 
     def _spend(self, result: object, position: Position) -> None:
-        """What was made counts as well: many large values take long, too."""
+        """Counts what was made as steps as well, since many large values also take long."""
         if isinstance(result, str | Mapping | list):
             self._step(position, len(result) // _MADE_IN_A_STEP)
 
@@ -192,7 +192,7 @@ _WALKS: Final[Mapping[str, _Walk]] = {
     "dig": Values.dig,
     **{name: _shallow(name) for name in ("get", "hasKey", "len", "keys")},
 }
-"""Functions that do not look at everything that lies below what they are given."""
+"""Functions that do not look at everything below their arguments."""
 
 
 def _method(value: Opaque, name: str, position: Position) -> object:
@@ -203,7 +203,7 @@ def _method(value: Opaque, name: str, position: Position) -> object:
 
 
 def fail(message: str, position: Position) -> NoReturn:
-    """Raises TemplateError, which says where."""
+    """Raises a TemplateError at the position."""
     raise TemplateError(message, position.line, position.column)
 
 
@@ -216,7 +216,7 @@ def _dotted(path: tuple[str, ...], prefix: str) -> str:
 
 
 def kind_of(value: object) -> str:  # noqa: PLR0911 - a table of cases
-    """What a value is, in words: a person is never shown the value itself."""
+    """The type of a value in words: messages never show the value itself."""
     match value:
         case None:
             return "null"

@@ -1,11 +1,10 @@
-"""How far a Terraform module reaches: what it names by `../`, and the folder that holds all of it.
+"""Finds what a Terraform module needs outside its own folder, and the folder that holds all of it.
 
 Published repositories keep modules side by side, and one calls another by `source = "../network"`
 or reads a file by `"${path.module}/../files/x.yaml"`. A release holds the lowest folder that has
 the module and all that it reaches, and Terraform works in the module's own folder within that.
 
-It is the text that is looked through, line by line: what is found too much makes a release larger,
-and nothing else.
+The text is searched line by line. Finding too much makes a release larger, and does no other harm.
 """
 
 import posixpath
@@ -28,14 +27,14 @@ _COMMENT: Final = ("#", "//")
 
 @dataclass(frozen=True)
 class LeadsOut:
-    """A module that is called where there is none."""
+    """A call of a module that does not exist."""
 
     file: str
-    """The file that calls it, from the top."""
+    """The file that calls it, relative to the top folder."""
     line: int
     source: str
     is_outside: bool
-    """It would lie outside of the repository, or of the config; otherwise it is not there."""
+    """It would be outside of the repository or config; otherwise it is missing."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +43,12 @@ class _Line:
     number: int
     text: str
     is_of_a_module: bool
-    """Of a block that calls a module."""
+    """The source in a block that calls a module."""
 
 
 @dataclass
 class Reach:
-    """What a module needs, by paths from the top of the repository, or of the config."""
+    """What a module needs, by paths relative to the top of the repository or config."""
 
     directory: str
     folders: set[str] = field(default_factory=set)
@@ -63,11 +62,11 @@ class Reach:
 
 
 def reach(top: Path, directory: str) -> Reach:
-    """How far the module in a folder below `top` reaches; reads nothing outside of `top`.
+    """What the module in a folder below `top` reaches; reads nothing outside of `top`.
 
     Args:
-        top: The repository, or as much of it as is there; or the config's folder.
-        directory: The module's folder, from there.
+        top: The repository, or as much of it as was fetched; or the config's folder.
+        directory: The module's folder, relative to `top`.
     """
     found = Reach(directory, {directory})
     waiting = [directory]
@@ -85,7 +84,7 @@ def reach(top: Path, directory: str) -> Reach:
 
 
 def lowest(folders: Iterable[str]) -> str:
-    """The lowest folder that holds all of these, or is all of them."""
+    """The lowest folder that is, or contains, all of these."""
     common = []
     for names in zip(*(one.split("/") if one else [] for one in folders), strict=False):
         if len(set(names)) > 1:
@@ -95,12 +94,12 @@ def lowest(folders: Iterable[str]) -> str:
 
 
 def within(path: str, folder: str) -> bool:
-    """Whether a path is a folder, or lies below it; everything lies below the empty one."""
+    """Whether a path is the folder or lies below it; everything lies below the empty path."""
     return not folder or path == folder or path.startswith(f"{folder}/")
 
 
 def _called(found: Reach, top: Path, module: str, line: _Line, reference: str) -> list[str]:
-    """Adds a module that is called; returns it where it is one to go on with."""
+    """Adds a called module; returns it if its own files should be searched as well."""
     # `//` divides a package from a folder within it.
     target = resolve(module, reference.replace("//", "/"))
     is_there = target is not None and (top / target).is_dir()
@@ -109,14 +108,14 @@ def _called(found: Reach, top: Path, module: str, line: _Line, reference: str) -
         found.leads_out.append(LeadsOut(line.file, line.number, reference, is_outside))
     if target is None or target in found.folders:
         return []
-    # One that is not there is perhaps not fetched yet.
+    # A missing one may just not be fetched yet.
     found.folders.add(target)
     return [target] if is_there else []
 
 
 def _add_path(found: Reach, top: Path, base: str, reference: str) -> None:
     target = resolve(base, reference.lstrip("/")) if ".." in reference.split("/") else None
-    # What leads out of everything was read by nobody who used the module from its repository.
+    # A path out of the repository cannot have worked for users of the published module.
     if target is not None:
         found.folders.add(target if (top / target).is_dir() else posixpath.dirname(target))
 
@@ -138,5 +137,5 @@ def _text(top: Path, name: str) -> str:
     try:
         return read_below(top, name, _MAX_FILE_BYTES).decode("utf-8", "replace")
     except OSError:
-        # Whoever reads it as a module, or packs it, tells that.
+        # Reported by the check that reads it as a module, or when it is packed.
         return ""

@@ -12,7 +12,7 @@ MAX_MODULE_FILE_BYTES = 1024 * 1024
 
 
 class ModuleError(Exception):
-    """A module that cannot be read: `file` within the module, the reason, the line if known."""
+    """A module cannot be read: `file` within the module, the reason, and the line if known."""
 
     def __init__(self, file: str, message: str, line: int | None = None) -> None:
         self.file = file
@@ -40,20 +40,20 @@ class Output:
 
 @dataclass(frozen=True)
 class DeclaredModule:
-    """What the files of a module declare."""
+    """What a module's files declare."""
 
     variables: Mapping[str, Variable] = field(default_factory=dict)
     outputs: Mapping[str, Output] = field(default_factory=dict)
     cloud_block: str | None = None
-    """The file that has a `cloud` block, if one has."""
+    """The file that has a `cloud` block, if there is one."""
     required_versions: tuple[tuple[str, str], ...] = ()
-    """What it requires of Terraform, each with the file that says so."""
+    """The Terraform versions that it requires, each with the file that says so."""
     providers: frozenset[str] = frozenset()
     """The providers that it requires or configures, as in `hashicorp/aws`."""
 
 
 def read_module(folder: Path) -> DeclaredModule:
-    """What the `*.tf` and `*.tf.json` files right in `folder` declare.
+    """What the `*.tf` and `*.tf.json` files directly in `folder` declare.
 
     Raises:
         ModuleError: there is no such file, or one cannot be read or parsed.
@@ -96,7 +96,7 @@ def _parse(path: Path) -> dict[str, Any]:
     except RecursionError:
         raise ModuleError(path.name, "is nested too deeply") from None
     except Exception as error:
-        # The parser raises its grammar library's errors, and its own failures as anything.
+        # The parser raises errors of its grammar library, and any exception for its own bugs.
         line = getattr(error, "line", None)
         known = line if isinstance(line, int) and line > 0 else None
         raise ModuleError(path.name, f"is not valid HCL: {_summary(error)}", known) from None
@@ -106,7 +106,7 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def _hcl(text: str) -> object:
-    # Imported here: it takes as long to import as to check a whole config without modules.
+    # Imported here, since importing it takes as long as checking a whole config without modules.
     import hcl2  # noqa: PLC0415
 
     return hcl2.loads(f"{text}\n")

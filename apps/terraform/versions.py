@@ -10,10 +10,10 @@ Version = tuple[int, int, int]
 
 
 def requirement_problem(version: str, requirement: str) -> str | None:
-    """Why no Terraform that the config asks for fits the module's requirement; None if one may.
+    """Why no Terraform that the config allows fits the module's requirement; None if one may fit.
 
-    The config asks for `version` or a newer one of the same major version. What cannot be read is
-    Terraform's to judge.
+    The config allows `version` and newer ones of the same major version. What cannot be parsed is
+    left to Terraform.
     """
     low = version_numbers(version)
     high = (low[0] + 1, 0, 0)
@@ -24,18 +24,18 @@ def requirement_problem(version: str, requirement: str) -> str | None:
         operator, bound = match[1] or "=", version_numbers(match[2])
         ceiling = _ceiling(operator, match[2], bound)
         if ceiling is not None and not low < ceiling:
-            return f"it needs one below {_shown(ceiling)}"
+            return f"it needs a version below {_shown(ceiling)}"
         if operator == "<=" and low > bound:
-            return f"it needs {_shown(bound)} or an older one"
+            return f"it needs {_shown(bound)} or older"
         if operator == "=" and low > bound:
             return f"it needs exactly {_shown(bound)}"
         if operator in (">=", ">", "~>", "=") and bound >= high:
-            return f"it needs {_shown(bound)} or a newer one, which is another major version"
+            return f"it needs {_shown(bound)} or newer, which is another major version"
     return None
 
 
 def is_too_old(version: str, requirement: str) -> bool:
-    """Whether a Terraform that the config allows is older than what the module requires."""
+    """Whether the config allows a Terraform that is older than the module requires."""
     for part in requirement.split(","):
         match = _CONSTRAINT.fullmatch(part.strip())
         if (
@@ -48,7 +48,7 @@ def is_too_old(version: str, requirement: str) -> bool:
 
 
 def _ceiling(operator: str, text: str, bound: Version) -> Version | None:
-    """The lowest version that is too high, if the constraint has one of that kind."""
+    """The lowest version that is too high, if the constraint sets such a limit."""
     if operator == "<":
         return bound
     if operator == "~>":

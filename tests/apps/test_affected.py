@@ -86,9 +86,9 @@ def test_between_two_configs() -> None:
         Touched("files", "plan", "is new"),
         Touched("net", "plan", "has another config"),
         Touched("api", "plan", "is new"),
-        Touched("older", "teardown", "is not there any more"),
-        Touched("old", "teardown", "is not there any more"),
-        Touched(SANDBOX, "teardown", "is not there any more"),
+        Touched("older", "teardown", "is no longer in the config"),
+        Touched("old", "teardown", "is no longer in the config"),
+        Touched(SANDBOX, "teardown", "is no longer in the config"),
     ]
 
 

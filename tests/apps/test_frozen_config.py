@@ -79,7 +79,7 @@ def test_unknown_fields_and_a_higher_minor_are_tolerated(config: AppConfig) -> N
     ("change", "message"),
     [
         ({"format": "2.0"}, "format 2.0, and this version reads up to 1.x"),
-        ({"format": "x"}, "which is no version"),
+        ({"format": "x"}, "which is not a version"),
         ({"config": {}}, "metadata: Field required"),
     ],
 )

@@ -134,10 +134,10 @@ def changed(old: str, new: str) -> tuple[str, str, str]:
         (changed("terraform_module", "terraform_modul"), "did you mean `terraform_module`?"),
         (changed('repo = "."', 'repo = "vendor/app"'), "public_repo.branch: is required: which br"),
         (changed('public_repo = {', 'x = {'), "needs exactly one of `public_repo` and `connected_"),
-        (changed("modules/db", "modules/dv"), "is no folder of the config; did you mean `modules"),
-        (changed("modules/db", "../db"), "must be a folder within the config's folder"),
-        (changed("modules/db", "modules/../modules/db"), "must be a folder within"),
-        (changed("modules/db", "/etc"), "must be a folder within the config's folder"),
+        (changed("modules/db", "modules/dv"), "is not a folder in the config; did you mean `modul"),
+        (changed("modules/db", "../db"), "must be a folder inside the config's folder"),
+        (changed("modules/db", "modules/../modules/db"), "must be a folder inside"),
+        (changed("modules/db", "/etc"), "must be a folder inside the config's folder"),
         (changed("modules/db", "."), "has no *.tf or *.tf.json file"),
         (changed('zone = "z"', "zone = 2020-01-01"), "vars.zone: must be a string, number, bool"),
         (changed('zone = "z"', "zone = nan"), "vars.zone"),
@@ -162,9 +162,9 @@ def changed(old: str, new: str) -> tuple[str, str, str]:
         (changed("vars =", 'var_file = [{ contents = "./metadta.toml" }]\nvars ='),
          "did you mean `./metadata.toml`?"),
         (changed("vars =", 'var_file = [{ contents = "./../../no" }]\nvars ='), "leads out of"),
-        (changed("vars =", 'var_file = [{ contents = "file:///x" }]\nvars ='), "file of one machi"),
+        (changed("vars =", 'var_file = [{ contents = "file:///x" }]\nvars ='), "file on one machi"),
         (changed("vars =", "build_timeout = '2h'\nvars ="), "build_timeout: 2h is out of range"),
-        (changed("vars =", "drift_schedule = '* * *'\nvars ="), "drift_schedule: '* * *' is no cr"),
+        (changed("vars =", "drift_schedule = '* * *'\nvars ="), "drift_schedule: '* * *' is not a"),
         (changed("vars =", "health.probes = [{ type = 'tcp' }]\nvars ="), "health.probes[0].url: "),
         (("actions/check.toml", 'command = "true"', ""), "steps[0]: needs `command` or `inline_co"),
         (("actions/check.toml", "[[steps]]", 'timeout = "31m"\n[[steps]]'), "timeout: 31m is out"),
@@ -331,12 +331,12 @@ def test_a_kind_as_file_and_folder(app: App) -> None:
     assert "inputs.toml: there is also the folder `inputs/`" in app.only_error()
     (app.root / "inputs/zone.toml").unlink()
     app.write("components.toml", 'name = "x"')
-    assert "components lie in the folder `components/`" in "".join(app.errors())
+    assert "components belong in a folder `components/`" in "".join(app.errors())
 
 
 def test_the_old_form_is_refused(app: App) -> None:
     app.write("nuon.shop.toml", "x = 1")
-    assert "nuon.shop.toml: is the old form of one file" in app.only_error()
+    assert "nuon.shop.toml: is the old single-file form" in app.only_error()
 
 
 def test_variables_of_the_environment_that_are_the_workers_are_refused(app: App) -> None:

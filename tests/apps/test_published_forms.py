@@ -17,9 +17,9 @@ def test_what_is_not_there_yet_is_told_once_with_a_count(app: App) -> None:
     app.write("components/d.toml", 'type = "job"\nname = "d"\nimage_url = "x"\ntag = "1"\n')
     loaded = app.load()
     assert [told(note) for note in loaded.notes] == [
-        "components/a.toml: type: loads; deploying helm_chart is not there yet "
+        "components/a.toml: type: accepted, but deploying helm_chart is not supported yet "
         "(and in 2 more places)",
-        "components/d.toml: type: loads; deploying job is not there yet",
+        "components/d.toml: type: accepted, but deploying job is not supported yet",
     ]
     assert loaded.unbuildable == loaded.notes
 
@@ -59,7 +59,7 @@ def test_a_secret_may_be_brought_to_many_places(app: App) -> None:
 @pytest.mark.parametrize("file", ["nuon.toml", "nuon.shop.toml"])
 def test_the_old_form_is_refused_under_either_name(app: App, file: str) -> None:
     app.write(file, "[config_vars]\n")
-    assert app.only_error().startswith(f"{file}: is the old form of one file")
+    assert app.only_error().startswith(f"{file}: is the old single-file form")
 
 
 def test_files_of_other_tools_are_no_mistake(app: App) -> None:
@@ -69,7 +69,7 @@ def test_files_of_other_tools_are_no_mistake(app: App) -> None:
     app.write("componets.toml", "x = 1\n")
     [warning] = app.load().warnings
     assert told(warning) == (
-        "componets.toml: is no file of the format, it has no effect; did you mean `components`?"
+        "componets.toml: is not a file of the format, and has no effect; did you mean `components`?"
     )
 
 
@@ -85,7 +85,7 @@ def test_a_repository_without_a_directory_is_taken_from_its_root(app: App) -> No
     app.write("branch.toml", 'name = "main"\nconnected_repo = { repo = "a/b", branch = "main" }\n')
     loaded = app.load()
     assert [told(warning) for warning in loaded.warnings] == [
-        "branch.toml: connected_repo.directory: is required; the root of the repository is taken: "
+        "branch.toml: connected_repo.directory: is required; the root of the repository is used: "
         'write directory = "."'
     ]
     source = loaded.plane.branches[0].connected_repo

@@ -52,7 +52,11 @@ def test_an_empty_file_is_no_sandbox(app: App) -> None:
         ("terraform_v", 'type = "teraform"\nterraform_v', "did you mean `terraform`?"),
         ("terraform_v", "type = 1\nterraform_v", "type: must be a string, not an integer"),
         ('repo = "."', 'repo = "vendor/ground"', "branch: is required: which branch of `vendor/gr"),
-        ("modules/ground", "modules/grund", "is no folder of the config; did you mean `modules/gr"),
+        (
+            "modules/ground",
+            "modules/grund",
+            "is not a folder in the config; did you mean `modules/gr",
+        ),
         ("vars = {", 'vars = { sice = "1",', "no variable `sice`; did you mean `size`?"),
         ("vars =", "# vars =", "vars.zone: is required: the module in `modules/ground` declares"),
         ("vars =", 'env_vars = { TF_LOG = "x" }\nvars =', "env_vars.TF_LOG: is set by the worker"),

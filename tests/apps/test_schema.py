@@ -64,12 +64,14 @@ def test_what_is_wrong_is_told(kind: str, text: str, fault: str) -> None:
 
 def test_keys_say_what_they_mean() -> None:
     timeout = schema("action")["properties"]["timeout"]
-    assert timeout["description"].startswith("Of the whole action, as Go writes durations")
+    assert timeout["description"].startswith(
+        "The timeout of the whole action, as Go writes durations"
+    )
     assert timeout["default"] == "5m"
     repo: dict[str, Any] = schema("terraform_module")["properties"]["connected_repo"]
     assert repo == {
         "allOf": [{"$ref": "#/$defs/Source"}],
-        "description": "A repository that is not public.",
+        "description": "A private repository.",
     }
 
 

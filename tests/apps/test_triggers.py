@@ -59,7 +59,8 @@ def test_what_nothing_starts_yet_never_comes(app: App) -> None:
     assert [trigger.type for _, trigger in triggered_actions(loaded.config)] == ["pre-provision"]
     [note] = loaded.notes
     assert told(note) == (
-        "actions/check.toml: triggers[0].type: loads; starting by `role-enabled` is not there yet"
+        "actions/check.toml: triggers[0].type: accepted, but the trigger `role-enabled` is not "
+        "supported yet"
     )
 
 

@@ -29,9 +29,12 @@ def test_what_a_build_will_fetch_is_noted(app: App) -> None:
 
 def test_what_cannot_be_fetched_is_an_error_at_once(app: App) -> None:
     for change, error in {
-        ('"vendor/modules"', '"file:///etc"'): "public_repo.repo: `file:///etc` is no repository",
-        ('"main"', '"-x"'): "public_repo.branch: `-x` can be no branch, tag or commit",
-        ('"db", branch', '"../x", branch'): "public_repo.directory: `../x` must be a folder within",
+        (
+            '"vendor/modules"',
+            '"file:///etc"',
+        ): "public_repo.repo: `file:///etc` is not a repository",
+        ('"main"', '"-x"'): "public_repo.branch: `-x` cannot be a branch, tag or commit",
+        ('"db", branch', '"../x", branch'): "public_repo.directory: `../x` must be a folder inside",
         (', branch = "main"', ""): "public_repo.branch: is required",
     }.items():
         app.write("components/db.toml", REMOTE.replace(*change))

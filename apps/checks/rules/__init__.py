@@ -1,4 +1,4 @@
-"""What must hold within one table, beyond the types of its keys."""
+"""Rules for single tables that go beyond the types of their keys."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ _RULES: Rules = {
 
 
 def violations_of(model: Model) -> Iterator[Violation]:
-    """Everything that is wrong within a model, and within the models below it."""
+    """All violations within a model and the models below it."""
     for base in type(model).__mro__:
         rule = _RULES.get(base)
         if rule is not None:

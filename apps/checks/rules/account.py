@@ -1,4 +1,4 @@
-"""What the tables on the customer's account must say: secrets, stack, roles, policies."""
+"""Rules for what concerns the customer's account: secrets, stack, roles, policies."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from apps.keys import below
 
 def _secret(secret: Secret) -> Iterator[Violation]:
     if secret.auto_generate and secret.required:
-        yield Violation("required", "excludes `auto_generate`: who must give it, needs none made")
+        yield Violation("required", "excludes `auto_generate`; keep only one of the two")
     if secret.auto_generate and secret.default:
         yield Violation("default", "excludes `auto_generate`; keep only one of the two")
     if secret.required and secret.default:
@@ -80,8 +80,8 @@ def _operation_rule(rule: OperationRule) -> Iterator[Violation]:
     }[rule.principal_kind]
     if rule.operation not in legal:
         words = ", ".join(f"`{word}`" for word in legal)
-        of = f"`{rule.operation}` is no operation of `{rule.principal}`"
-        yield Violation("operation", f"has no effect: {of}; there is {words}", "warning")
+        of = f"`{rule.principal}` has no operation `{rule.operation}`"
+        yield Violation("operation", f"has no effect: {of}, only {words}", "warning")
 
 
 def _policy(policy: Policy) -> Iterator[Violation]:
@@ -96,7 +96,7 @@ def _policy(policy: Policy) -> Iterator[Violation]:
 
 
 def _policy_document(key: str, text: str | None) -> Iterator[Violation]:
-    # With a template in it, it need not be JSON before it is rendered; nor what is fetched later.
+    # A template becomes JSON only when it is rendered, and some documents are fetched later.
     if not text or not text.strip() or "{{" in text or is_remote(text):
         return
     try:

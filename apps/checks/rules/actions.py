@@ -1,4 +1,4 @@
-"""What actions and runbooks must say, each within its own table."""
+"""Rules for actions and runbooks."""
 
 from collections.abc import Iterator
 
@@ -30,11 +30,11 @@ def _action(action: Action) -> Iterator[Violation]:
     seen: set[str] = set()
     for index, step in enumerate(action.steps):
         if step.name in seen:
-            message = f"there is already a step `{step.name}`: the outputs of the last one are seen"
+            message = f"there is already a step `{step.name}`; the outputs of the last one count"
             yield Violation(below("steps", index, "name"), message, "warning")
         seen.add(step.name)
         if action.image and step.inline_contents is None:
-            message = "is required where the action has an `image`"
+            message = "is required, since the action has an `image`"
             yield Violation(below("steps", index, "inline_contents"), message)
 
 
@@ -54,7 +54,7 @@ def _runbook(runbook: Runbook) -> Iterator[Violation]:
 
 def _runbook_step(step: RunbookStep) -> Iterator[Violation]:
     if step.plan_only and step.type not in ("component_deploy", "sandbox_reprovision"):
-        yield Violation("plan_only", f"cannot be had of `{step.type}`: nothing is planned there")
+        yield Violation("plan_only", f"has no meaning for `{step.type}`, which plans nothing")
     if step.type in ("component_deploy", "component_tear_down") and not step.component_name:
         yield Violation("component_name", f"is required for `{step.type}`")
     if step.type == "action":

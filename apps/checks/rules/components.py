@@ -1,4 +1,4 @@
-"""What components and the sandbox must say, each within its own table."""
+"""Rules for components and the sandbox."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -99,7 +99,7 @@ def _operations(roles: list[Any], legal: tuple[str, ...], of: str) -> Iterator[V
         at = below("operation_roles", index, "operation")
         if one.operation not in legal:
             words = ", ".join(f"`{word}`" for word in legal)
-            message = f"has no effect: `{one.operation}` is no operation of {of}; there is {words}"
+            message = f"has no effect: {of} has no operation `{one.operation}`, only {words}"
             yield Violation(at, message, "warning")
         elif one.operation in seen:
             yield Violation(at, f"there is already a role for `{one.operation}`")

@@ -1,4 +1,4 @@
-"""What a vendor's own tables on their installs must say: accounts, branches, groups."""
+"""Rules for a vendor's tables about installs: accounts, branches, groups."""
 
 import re
 import warnings
@@ -28,8 +28,8 @@ def _branch(branch: Branch) -> Iterator[Violation]:
             with warnings.catch_warnings(action="ignore"):
                 re.compile(branch.ignore_changes_regex)
         except (re.error, RecursionError, OverflowError) as error:
-            # Another engine reads it, with other words for a few things.
-            message = f"may be no regular expression: {error}"
+            # What reads it has a slightly different syntax.
+            message = f"may not be a valid regular expression: {error}"
             yield Violation("ignore_changes_regex", message, "warning")
 
 

@@ -1,4 +1,4 @@
-"""What a source of code must say."""
+"""Rules for sources of code."""
 
 from collections.abc import Iterator
 from typing import Any

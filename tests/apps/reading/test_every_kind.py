@@ -417,10 +417,11 @@ def test_what_is_the_control_planes_alone(loaded: LoadedApp) -> None:
 def test_what_is_not_there_yet_is_told(loaded: LoadedApp) -> None:
     notes = {told(note) for note in loaded.notes}
     for note in (
-        "components/chart.toml: type: loads; deploying helm_chart is not there yet",
-        "sandbox.toml: type: loads; making a sandbox with Pulumi is not there yet",
-        "secrets.toml: secret[0]: loads; secrets are not there yet (and in 1 more place)",
-        "actions/check.toml: image: loads; running steps in an image is not there yet",
+        "components/chart.toml: type: accepted, but deploying helm_chart is not supported yet",
+        "sandbox.toml: type: accepted, but making a sandbox with Pulumi is not supported yet",
+        "secrets.toml: secret[0]: accepted, but secrets are not supported yet "
+        "(and in 1 more place)",
+        "actions/check.toml: image: accepted, but running steps in an image is not supported yet",
     ):
         assert note in notes
 

@@ -33,14 +33,14 @@ def test_no_reference_leads_out(app: App, reference: str) -> None:
 @pytest.mark.parametrize("directory", ["/etc", "../..", "modules/../../..", "modules/db/../db"])
 def test_no_module_lies_outside(app: App, directory: str) -> None:
     app.write("components/db.toml", DB.replace("modules/db", directory))
-    assert "must be a folder within the config's folder" in app.only_error()
+    assert "must be a folder inside the config's folder" in app.only_error()
 
 
 def test_a_path_with_a_nul_is_no_path(app: App) -> None:
     app.write("components/db.toml", f'{DB}[[var_file]]\ncontents = "./a\\u0000"\n')
     assert "leads out of the config's folder" in app.only_error()
     app.write("components/db.toml", DB.replace("modules/db", "a\\u0000"))
-    assert "must be a folder within the config's folder" in app.only_error()
+    assert "must be a folder inside the config's folder" in app.only_error()
 
 
 def test_links_in_a_circle_end(app: App) -> None:
@@ -69,7 +69,7 @@ def test_names_are_utf8(app: App) -> None:
 
 def test_names_that_differ_in_case_alone_are_refused(app: App) -> None:
     app.write("components/DB.toml", DB.replace('"db"', '"other"', 1))
-    assert "components/db.toml: differs from `components/DB.toml` in case" in app.only_error()
+    assert "components/db.toml: differs from `components/DB.toml` only in case" in app.only_error()
 
 
 def test_folders_have_a_depth(app: App) -> None:

@@ -24,7 +24,7 @@ def test_a_linked_folder_is_refused(app: App, tmp_path_factory: pytest.TempPathF
     app.write("components/db.toml", DB.replace("modules/db", "modules/out"))
     errors = "\n".join(app.errors())
     assert "modules/out: is a symbolic link" in errors
-    assert "is no folder of the config" in errors and "secret" not in errors
+    assert "is not a folder in the config" in errors and "secret" not in errors
 
 
 def test_devices_are_refused(app: App) -> None:

@@ -142,7 +142,7 @@ def test_if_with_and_range_agree_on_what_is_empty(value: object) -> None:
     ("text", "message"),
     [
         ('{{ $s := repeat 999999 "x" }}{{ range 999 }}{{ $_ := upper $s }}{{ end }}.nuon', "steps"),
-        ('{{ "/w==" | b64dec }}.nuon', "not UTF-8"),
+        ('{{ "/w==" | b64dec }}.nuon', "not valid UTF-8"),
         ('{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ $d }}.nuon', "contains itself"),
         ('{{ (semver "1.2.3").Nope }}.nuon', "Nope"),
     ],

@@ -12,12 +12,12 @@ from tests.apps.app_folder import DB, MODULE, App, told
         ("1.11.4", ">= 1.3", None),
         ("1.11.4", ">= 1.3, < 2.0", None),
         ("1.11.4", "~> 1.9", None),
-        ("1.11.4", "~> 1.9.0", "it needs one below 1.10.0"),
-        ("1.11.4", "< 1.11", "it needs one below 1.11.0"),
-        ("1.11.4", "<= 1.11.3", "it needs 1.11.3 or an older one"),
+        ("1.11.4", "~> 1.9.0", "it needs a version below 1.10.0"),
+        ("1.11.4", "< 1.11", "it needs a version below 1.11.0"),
+        ("1.11.4", "<= 1.11.3", "it needs 1.11.3 or older"),
         ("1.11.4", "= 1.5.7", "it needs exactly 1.5.7"),
         ("1.11.4", "1.5.7", "it needs exactly 1.5.7"),
-        ("1.11.4", ">= 2.0", "it needs 2.0.0 or a newer one, which is another major version"),
+        ("1.11.4", ">= 2.0", "it needs 2.0.0 or newer, which is another major version"),
         ("v1", "~> 1.9", None),
         ("1.11.4", "!= 1.11.4", None),
         ("1.11.4", "whatever", None),
@@ -33,7 +33,7 @@ def test_it_is_told_of_the_configs_key(app: App) -> None:
     app.write("modules/db/main.tf", MODULE + required)
     assert app.only_error() == (
         "components/db.toml: terraform_version: `1.11.4` contradicts required_version `~> 1.5.0` "
-        "in modules/db/main.tf: it needs one below 1.6.0"
+        "in modules/db/main.tf: it needs a version below 1.6.0"
     )
     app.write("components/db.toml", DB.replace("1.11.4", "1.5.7"))
     app.load()
@@ -44,7 +44,7 @@ def test_one_that_may_be_too_old_is_a_warning(app: App) -> None:
     app.write("modules/db/main.tf", MODULE + required)
     [warning] = app.load().warnings
     assert warning.message == (
-        "`1.11.4` allows one that is too old for required_version `>= 1.12` in modules/db/main.tf"
+        "`1.11.4` allows versions too old for required_version `>= 1.12` in modules/db/main.tf"
     )
 
 

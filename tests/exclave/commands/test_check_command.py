@@ -34,9 +34,9 @@ def test_each_problem_has_its_line_as_compilers_print_it(folder: Path) -> None:
         "inputs.toml:2: error: input[0].description: is required",
         "metadata.toml:2: warning: displayname: unknown key, it has no effect; did you mean "
         "`display_name`?",
-        "runner.toml: warning: is not there: the format asks for a runner, as in runner_type = "
+        "runner.toml: warning: is missing: the format asks for a runner, as in runner_type = "
         '"aws"; without one, nothing is checked against the cloud',
-        "sandbox.toml: warning: is not there: the format asks for a sandbox, which prepares the "
+        "sandbox.toml: warning: is missing: the format asks for a sandbox, which prepares the "
         "customer's account; without one, components are deployed into what is there already",
         "2 errors, 3 warnings in 2 files.",
     ]
@@ -67,5 +67,5 @@ def test_a_name_that_would_steer_the_terminal_is_shown_plain(folder: Path) -> No
 
 def test_what_is_no_folder(tmp_path: Path) -> None:
     told = check(tmp_path / "nope", status=1)
-    assert "is not a folder; give the folder that has metadata.toml" in told
+    assert "is not a folder; name the folder that has metadata.toml" in told
     assert told.splitlines()[-1] == "1 error in no files."
