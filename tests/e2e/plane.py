@@ -273,6 +273,7 @@ class InstallWorker:
         self.install = install
         self.within: tuple[str, ...] = ()
         """What its command begins with, where it runs elsewhere than beside the tests."""
+        self.program: tuple[str, ...] = (str(BIN / "exclave-worker"),)
         self.folder = folder / install
         self.folder.mkdir()
         self.data = self.folder / "data"
@@ -290,7 +291,7 @@ class InstallWorker:
         self.starts += 1
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*self.within, BIN / "exclave-worker", self.enrolment],
+                [*self.within, *self.program, self.enrolment],
                 env={**os.environ, **environment},
                 stdout=log,
                 stderr=log,
