@@ -59,7 +59,7 @@ def test_modules_do_not_import_each_other_in_a_circle() -> None:
 
 def test_tests_mirror_the_rooms() -> None:
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
-    assert folders - {"__pycache__"} == {*ROOMS, "e2e", "stored"}
+    assert folders - {"__pycache__"} == {*ROOMS, "e2e", "engines", "stored"}
 
 
 def test_the_lock_has_hashes_and_names_no_host() -> None:

@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,6 +22,7 @@ from activities.customer.gate import Gate
 from activities.customer.guard import CustomersGuard
 from activities.customer.kinds import CHANGING, ENDING, READING
 from activities.customer.rules import Rules
+from activities.engines import Engine
 from activities.interceptor import ActivityInterceptor
 from activities.operations.opening import Operations
 from activities.plans.plan_store import PlanFiles, PlanRecord, save_plan
@@ -31,7 +32,9 @@ from activities.workplace import Workplace
 from apps.parts import SANDBOX
 from contracts import actions, deploys, provisions
 from contracts.actions import StepInput
-from contracts.deploys import ApplyInput, PlanInput, ScopeInput
+from contracts.activities import Activity
+from contracts.deploys import Applied, ApplyInput, PlanInput, RunInput, ScopeInput
+from contracts.engines import EngineSpec, RunToTheEnd
 from contracts.errors import Denied, Draining, EngineFailed, PolicyDenied, StalePlan
 from contracts.installs import DescribeInput
 from contracts.messages import Turn, WorkerDescription
@@ -481,3 +484,41 @@ def test_a_description_names_rules_and_nothing_that_they_say(site: Site) -> None
     assert "secret-project" not in shown.model_dump_json()
     site.policy("wrong = 1")
     assert rules.shown_in(plain).rules == ["cannot be read"]
+
+
+JOB = Engine(
+    EngineSpec(
+        name="job",
+        types=("job",),
+        feature="job/1",
+        work=RunToTheEnd(Activity("job.run", RunInput, Applied, timedelta(days=1))),
+        tool_bytes=1,
+    ),
+    activities=lambda workplace: (),
+)
+
+
+@pytest.fixture
+def job_site(site: Site) -> Site:
+    """Of a worker that has an engine without plans."""
+    site.workplace = replace(site.workplace, engines=(*ENGINES, JOB))
+    gate = Gate(site.workplace, lambda: site.now)
+    site.guard = CustomersGuard(site.workplace, site.journal, gate)
+    return site
+
+
+async def test_what_has_no_plan_waits_for_the_customers_hours(job_site: Site) -> None:
+    job_site.policy('hours = [{ from = "22:00", to = "04:00" }]')
+    run = asyncio.create_task(job_site.run("job.run", RunInput(**operation(key="run-1/net/run/1"))))
+    while not job_site.beats:
+        await asyncio.sleep(0.01)
+    assert "when the customer allows applies again" in job_site.beats[-1]
+    job_site.now = datetime(2026, 1, 5, 23, tzinfo=UTC)
+    assert await run == "done"
+
+
+async def test_what_has_no_plan_is_refused_where_the_customer_approves(job_site: Site) -> None:
+    job_site.policy('approval = "both"')
+    with pytest.raises(PolicyDenied, match="net is deployed without a plan"):
+        await job_site.run("job.run", RunInput(**operation(key="run-1/net/run/1")))
+    assert job_site.done == []

@@ -5,12 +5,14 @@ import json
 import os
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 from temporalio.testing import ActivityEnvironment
 
+from activities.engines import Engine
 from activities.logs.activities import LogActivities
 from activities.operations.opening import Operations
 from activities.operations.operation import Command, ToolRun
@@ -19,10 +21,12 @@ from activities.releases.reader import ReleaseReader
 from activities.secrets.kept import keep_secrets
 from activities.secrets.masking import MASK, Mask
 from activities.workplace import Workplace
+from contracts.engines import TERRAFORM
 from contracts.errors import BadInput, NotThere
 from contracts.logs import LOG_PAGE_BYTES, LogPage, ReadLog
 from store.folder import FolderStore
 from store.install_state import InstallState
+from store.journal import Journal
 from store.machine import Machine
 from store.opening import folder_description
 from workers.engines import ENGINES
@@ -306,3 +310,23 @@ async def test_a_state_that_was_printed_is_not_shown(site: Site, whole: bool) ->
     assert "a Terraform state, which is not shown" in shown
     assert "hidden" not in shown
     assert ("Error: no room" in shown) == whole
+
+
+@pytest.mark.parametrize(
+    ("let_in", "is_asked"),
+    [("terraform.apply", True), ("action.step", False), (None, True)],
+    ids=["its own", "a step", "an older worker's"],
+)
+async def test_an_engine_tells_the_secrets_of_its_own_work_alone(
+    site: Site, let_in: str | None, is_asked: bool
+) -> None:
+    def learn(store: object, run: str, part: str, known: Mask) -> Mask:
+        assert (run, part) == ("run", "net")
+        return known.and_also(["made-by-an-apply"])
+
+    engine = Engine(TERRAFORM, activities=lambda workplace: (), learn_secrets=learn)
+    site.workplace = replace(site.workplace, engines=(engine,))
+    await site.run("echo made-by-an-apply")
+    if let_in:
+        Journal(site.workplace.store).let_in(KEY, {"activity": let_in})
+    assert ("made-by-an-apply" not in (await site.page()).text) == is_asked

@@ -39,12 +39,12 @@ from apps.templates.printing import go_text
 from contracts.deploys import Applied, ApplyInput, Outputs, Plan, PlanInput
 from contracts.errors import EngineFailed, NotThere, StalePlan
 from contracts.messages import OperationInput
-from store.files import make_folders, write_private
 from store.install_records import Output
 from store.interface import ANY
 from tests.engines.files.declaration import FILES
 from tests.engines.files.engine import find_writer
 from tests.engines.files.plans import SAVED, Target, Texts, beyond, show
+from wire.private_files import make_private_folder, write_private
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -178,7 +178,7 @@ class FilesActivities:
                 *(one.value for one in values.values() if one.sensitive),
             ]
         )
-        make_folders(operation.folder)
+        make_private_folder(operation.folder)
         keep_secrets(operation.folder, mask.secrets)
         files = sorted(file for file in unpacked.folder.iterdir() if file.is_file())
         teardown = bool(getattr(input, "teardown", False))
