@@ -1,8 +1,7 @@
-"""Keeps whatever a tool starts a descendant of its supervisor, however it leaves its own parents.
+"""Makes the supervisor adopt the daemons that its tool leaves behind (Linux only).
 
-A daemon, such as `ssh-agent`, forks twice, has a session of its own, and closes all that it
-inherited: nothing says any more whose it is, but for the parent that the system gives it. On Linux
-only.
+A daemon such as `ssh-agent` forks twice, opens its own session and closes everything it inherited.
+After that, only its parent shows whose process it is, so its parent should be the supervisor.
 """
 
 import os
@@ -21,11 +20,11 @@ def adopt_orphans() -> None:
     """Make this process the parent of each of its descendants whose own parent has ended.
 
     Raises:
-        OSError: the system refuses that.
+        OSError: the system refuses.
     """
     if sys.platform != "linux":
         return
-    # Not at the top: a worker, which loads this room too, has no need of it.
+    # Imported here because a worker loads this module too, and never needs ctypes.
     import ctypes  # noqa: PLC0415
 
     prctl = ctypes.CDLL(None, use_errno=True).prctl
@@ -35,11 +34,11 @@ def adopt_orphans() -> None:
         raise OSError(number, os.strerror(number))
 
 
-def bury_orphans(own: Collection[int]) -> None:
-    """Take the exit status of each adopted process that has ended: otherwise it stays a zombie.
+def reap_orphans(own: Collection[int]) -> None:
+    """Collect the exit status of each adopted process that has ended, so that no zombie stays.
 
     Args:
-        own: The children that are waited for elsewhere.
+        own: This process's own children, whose exit status is collected elsewhere.
     """
     for pid in _children_of_main_thread():
         if pid not in own:
@@ -48,9 +47,9 @@ def bury_orphans(own: Collection[int]) -> None:
 
 
 def _children_of_main_thread() -> list[int]:
-    """The adopted are among them; what a library starts in a thread of its own is not."""
+    """Includes adopted processes, but not what a library started from another thread."""
     me = os.getpid()
     try:
         return [int(pid) for pid in Path(f"/proc/{me}/task/{me}/children").read_text().split()]
-    except FileNotFoundError:  # a kernel that was built without them
+    except FileNotFoundError:  # a kernel built without these files
         return children(me)

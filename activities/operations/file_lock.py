@@ -1,8 +1,8 @@
-"""A file lock between processes, as one process takes, looks at and blocks on it.
+"""File locks between processes: taking one, checking one, blocking on one.
 
-The lock belongs to an open file, so it is held until every process that inherited the descriptor is
-gone: that is how a whole tree of processes is waited for. The files must lie on a local file
-system. Coroutines wait for locks by `locks`; this module is all that the supervisor loads.
+A lock belongs to an open file, so it is held until every process that inherited the descriptor is
+gone. This makes it possible to wait for a whole tree of processes. The files must be on a local
+file system. Coroutines use `locks` to wait; the supervisor loads only this module.
 """
 
 import contextlib
@@ -18,13 +18,13 @@ SHARED: Final = fcntl.LOCK_SH
 
 
 class Lock:
-    """A lock that this process holds, until it is released or forgotten."""
+    """A lock that this process holds until `release`, or until the object is garbage-collected."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
 
     def release(self) -> None:
-        """Gives the lock up in this process; a process that inherited it still holds it."""
+        """Releases the lock in this process; a process that inherited it still holds it."""
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
@@ -35,7 +35,7 @@ class Lock:
     def __exit__(self, *_: object) -> None:
         self.release()
 
-    # A lock whose waiter left between getting and taking it must not stay held.
+    # A waiter may be cancelled after it got the lock and before it received this object.
     __del__ = release
 
 
@@ -46,12 +46,12 @@ def is_held(path: Path) -> bool:
     except FileNotFoundError:
         return False
     with Lock(descriptor):
-        # Shared, so that two who look do not see each other.
+        # Shared, so that two processes that check at once do not take each other for a holder.
         return not lock(descriptor, SHARED, block=False)
 
 
 def block_exclusive(path: Path) -> Lock:
-    """Holds the lock exclusively; blocks the thread until then."""
+    """Takes the lock exclusively; blocks the thread until it has it."""
     opened = open_lock(path)
     lock(opened.descriptor, EXCLUSIVE)
     return opened
@@ -64,13 +64,13 @@ def block_until_free(path: Path) -> None:
 
 
 def open_lock(path: Path) -> Lock:
-    """Opens the file, which it creates if need be; nothing is locked yet."""
+    """Opens the file, and creates it if it is missing; nothing is locked yet."""
     make_private_folder(path.parent)
     return Lock(open_private(path, os.O_RDWR))
 
 
 def lock(descriptor: int, kind: int, *, block: bool = True) -> bool:
-    """Locks the open file; says whether it did, which it always does when it may block."""
+    """Locks the open file; returns whether it did, which is always True with `block`."""
     with contextlib.suppress(BlockingIOError):
         fcntl.flock(descriptor, kind if block else kind | fcntl.LOCK_NB)
         return True

@@ -1,4 +1,4 @@
-"""Keeps a lease while a coroutine works on the subject, and tells when it is lost."""
+"""Renews a lease while a coroutine works on the subject, and signals when the lease is lost."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,11 +10,11 @@ from store.leases import Leases, LeaseTaken
 
 
 class KeptLease:
-    """This machine's lease on a subject, as its keeper sees it."""
+    """This machine's lease on a subject, as far as this process knows."""
 
     def __init__(self, lasts_until: float) -> None:
         self.lasts_until = lasts_until
-        """By `steady`: a lease that was renewed is not over because somebody set the clock."""
+        """On the `steady` clock, so that setting the wall clock does not end a renewed lease."""
         self.lost = asyncio.Event()
         """Set once another machine may work on the subject."""
         self.why = ""
@@ -24,14 +24,15 @@ class KeptLease:
 async def keep_lease(
     leases: Leases, subject: str, terms: LeaseTerms, lasts_until: float | None
 ) -> AsyncIterator[KeptLease]:
-    """Renews the lease while the block runs; at once, if it is not known how long it lasts."""
+    """Renews the lease while the block runs: at once if `lasts_until` is None (not known)."""
     lease = KeptLease(lasts_until or steady() + terms.seconds)
     task = asyncio.create_task(_renew(lease, leases, subject, terms, at_once=lasts_until is None))
     try:
         yield lease
     finally:
         task.cancel()
-        # Not `await task`: a cancel by a person that arrives now must not pass for the task's.
+        # Not `await task`: if a person cancels at this moment, that CancelledError would look like
+        # the task's own.
         await asyncio.wait({task})
 
 
@@ -49,7 +50,7 @@ async def _renew(
             lease.why = str(error)
             lease.lost.set()
             return
-        except Exception as error:  # whatever it is, the lease is not renewed
+        except Exception as error:  # any error means that the lease was not renewed
             if steady() >= lease.lasts_until - terms.margin_seconds:
                 lease.why = (
                     f"the lease on {subject} cannot be renewed: {type(error).__name__}: {error}"

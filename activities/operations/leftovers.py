@@ -1,50 +1,52 @@
-"""What a tool left in the background: it is no part of how the tool ended, and is ended after it.
+"""Processes that a tool left in the background are named in its log, and ended.
 
-A process is a tool's if it holds the lock of the tool's tree, is in the supervisor's session, or
-descends from the supervisor, which adopts whatever loses its parent. One that is none of these was
-started by another service, as `systemctl start` has them started.
+They do not affect how the tool's own end is reported. A process belongs to the tool if it holds the
+tree lock, is in the supervisor's session, or descends from the supervisor, which adopts orphans.
+Anything else was started by another service, for example through `systemctl start`.
 """
 
 import os
 from pathlib import Path
 from typing import Final
 
-from activities.operations.processes import LINUX, Left, left_running
+from activities.operations.processes import LINUX, LeftProcess, left_running
 from activities.operations.spec import OUTPUT_FILE
 from wire.private_files import open_private
 
 GRACE_SECONDS: Final = 5.0
-"""How long what a tool left has to end by itself, once the tool's own exit is saved. Much that is
-left is about to: the end of a pipe, a provider's plugin."""
+"""How long leftover processes may take to end by themselves, once the tool's own exit is saved.
+Many are about to end anyway: the last command of a pipe, a provider's plugin."""
 
 _MOST_NAMED: Final = 20
 
 
-def tell_of_leftovers(folder: Path, tree_lock: Path, session: int | None) -> None:
-    """Name in the run's log what the tool left running, and what becomes of it.
+def log_leftovers(folder: Path, tree_lock: Path, session: int | None) -> None:
+    """Name the processes that the tool left running in the run's log; they are about to be ended.
 
     Args:
-        folder: The run's.
-        tree_lock: Held by the tool's processes.
-        session: The supervisor's; None if it is gone.
+        folder: The run's folder.
+        tree_lock: The lock that the tool's processes hold.
+        session: The supervisor's session; None if the supervisor is gone.
 
     Raises:
         OSError: the log cannot be written.
     """
     left = left_running(tree_lock, session)
     if left or not LINUX:
-        _say(folder, "left running in the background, and ended now", left)
+        _write_line(folder, "left running in the background, and ended now", left)
 
 
-def tell_of_who_stays(folder: Path, tree_lock: Path, session: int | None) -> None:
-    """Name in the run's log what could not be ended; arguments and errors as for what is."""
+def log_survivors(folder: Path, tree_lock: Path, session: int | None) -> None:
+    """Name the processes that could not be ended in the run's log; otherwise as `log_leftovers`."""
     left = left_running(tree_lock, session)
     if left:
-        _say(folder, "left running in the background, and cannot be ended by this user", left)
+        _write_line(
+            folder, "left running in the background, and cannot be ended by this user", left
+        )
 
 
-def _say(folder: Path, what: str, left: list[Left]) -> None:
-    named = [_named(one) for one in left[:_MOST_NAMED]] or ["what cannot be named here"]
+def _write_line(folder: Path, what: str, left: list[LeftProcess]) -> None:
+    named = [_named(one) for one in left[:_MOST_NAMED]] or ["processes that cannot be named here"]
     more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
     line = f"\n-- {what}: {', '.join(named)}{more}\n"
     descriptor = open_private(folder / OUTPUT_FILE, os.O_WRONLY | os.O_APPEND)
@@ -52,7 +54,7 @@ def _say(folder: Path, what: str, left: list[Left]) -> None:
         log.write(line.encode())
 
 
-def _named(one: Left) -> str:
-    """Its arguments may hold secrets; its name is its own to choose, and may hold anything."""
+def _named(one: LeftProcess) -> str:
+    """Without arguments, which may hold secrets; a process may give itself any name."""
     name = "".join(c if c.isprintable() else "?" for c in one.name)
     return f"{name} (pid {one.pid})"

@@ -1,7 +1,7 @@
 """Waiting for file locks without polling and without blocking the event loop.
 
-A wait happens in a daemon thread that blocks in the system call. A wait that is cancelled leaves
-its thread behind, which gives the lock up as soon as it gets it.
+Each wait runs in a daemon thread that blocks in the system call. A cancelled wait leaves its thread
+behind, which releases the lock as soon as it gets it.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ __all__ = ["Lock", "hold", "is_held", "wait_free"]
 
 
 async def hold(path: Path, waits: Callable[[], None] = lambda: None) -> Lock:
-    """Waits for the lock and holds it exclusively; calls `waits` if it must wait."""
+    """Waits for the lock and takes it exclusively; calls `waits` if it is not free at once."""
     return await _get(path, EXCLUSIVE, waits)
 
 
@@ -40,7 +40,7 @@ async def _get(path: Path, kind: int, waits: Callable[[], None]) -> Lock:
 
     def block() -> None:
         lock(opened.descriptor, kind)
-        if kind == SHARED:  # who only looked whether it is free is in nobody's way
+        if kind == SHARED:  # this caller only wanted to know when the lock is free
             opened.release()
         try:
             loop.call_soon_threadsafe(deliver)
@@ -51,7 +51,7 @@ async def _get(path: Path, kind: int, waits: Callable[[], None]) -> Lock:
     try:
         return await got
     except asyncio.CancelledError:
-        # Got in the same turn of the loop as the cancellation: nobody else would give it up.
+        # The lock arrived in the same turn of the loop as the cancellation: release it here.
         if not got.cancelled():
             opened.release()
         raise

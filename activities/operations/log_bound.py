@@ -1,11 +1,11 @@
-"""Keeps a tool's log from filling the disk: its beginning and its end stay, the middle is given up.
+"""Keeps a tool's log from filling the disk: its beginning and end are kept, the middle is dropped.
 
-The tool writes to the file itself, and keeps it: what is given up becomes a hole in it, so that
-positions hold. Where the file system has no holes, or the system no way to make one, logs are not
-bounded; `exclave worker doctor` says so.
+The tool has the file open and writes to it directly, so the dropped part becomes a hole in the file
+and all offsets stay valid. Where the file system or the operating system cannot make holes, logs
+are not bounded; `exclave worker doctor` reports this.
 
-Room for the log's end is taken beforehand for a tool that prints there what it could save nowhere:
-a disk that something else has filled meanwhile does not cut that off.
+Some tools print what they could not save anywhere (Terraform its state). For these, disk space for
+the end of the log is allocated beforehand, so that it is not lost if something else fills the disk.
 """
 
 import contextlib
@@ -29,32 +29,33 @@ _MOST_HEAD_BYTES: Final = 4 * 1024 * 1024
 _LEAST_HEAD_BYTES: Final = 256 * 1024
 _MOST_TAIL_BYTES: Final = 16 * 1024 * 1024
 _LEAST_TAIL_BYTES: Final = 512 * 1024
-"""What is kept, besides what comes in while it is looked at; less on a small disk."""
+"""How much of the log is kept, plus what the tool writes between two checks; less on a small
+disk."""
 
 _MOST_ROOM_BYTES: Final = 8 * 1024 * 1024
 _LEAST_ROOM_BYTES: Final = 64 * 1024
 _ALIGNMENT: Final = 64 * 1024
-"""Holes are made of whole blocks of the file system."""
+"""Holes consist of whole blocks of the file system."""
 
 _PAUSE_SECONDS: Final = 0.01
-"""A tool that prints without pause writes some megabytes in that time."""
+"""A tool that prints without pause writes a few megabytes in this time."""
 
 _QUIET_PAUSE_SECONDS: Final = 0.05
-"""After a second in which it has printed nothing."""
+"""Used once the tool has printed nothing for a second."""
 
 _CHUNK_BYTES: Final = 1024 * 1024
 _OVERLAP_BYTES: Final = 128
-"""More than the beginning of a state that is looked for."""
+"""Longer than the beginning of a state that the search looks for."""
 
 
 class LogKeeper:
     """Keeps one log bounded."""
 
     def __init__(self, folder: Path, *, with_room: bool = False) -> None:
-        """Opens the log of the run in the folder, and takes room for its end if that is asked for.
+        """Opens the log of the run in the folder; `with_room` allocates disk space for its end.
 
         Raises:
-            OSError: it cannot be opened.
+            OSError: the log cannot be opened.
         """
         self._folder = folder
         self._file = open_private(folder / OUTPUT_FILE, os.O_RDWR)
@@ -65,10 +66,10 @@ class LogKeeper:
         self._room = max(_LEAST_ROOM_BYTES, min(_MOST_ROOM_BYTES, total // 32)) * with_room
         self._room_until = 0
         hole = hole_of(self._file)
-        self._given_up = hole.end if hole else self._head
+        self._dropped_until = hole.end if hole else self._head
         self._ended = threading.Event()
         self._using = threading.Lock()
-        """The descriptor's number may be another file's once it is closed."""
+        """Held while the descriptor is used: once closed, its number may belong to another file."""
         self.is_bounding = sys.platform == "linux"
         self._keep_room()
 
@@ -76,49 +77,49 @@ class LogKeeper:
         """Keeps the log bounded from now on, in a thread, until `end`.
 
         Args:
-            report: Told if that cannot be.
+            report: Called with the reason if the log cannot be bounded.
         """
         threading.Thread(target=self._run, args=(report,), name="log", daemon=True).start()
 
     def end(self, *, is_over: bool) -> None:
-        """Leaves the log as it is.
+        """Stops bounding the log.
 
         Args:
-            is_over: No process writes to it any more; room that was not needed is given back.
+            is_over: No process writes to the log any more, so unused space is freed.
         """
         with self._using:
             self._ended.set()
             if is_over and self._room:
                 with contextlib.suppress(OSError):
-                    # To the same size: what lies beyond it is given back.
+                    # Truncating to the current size frees what was allocated beyond it.
                     os.ftruncate(self._file, os.fstat(self._file).st_size)
             os.close(self._file)
 
     def bound(self) -> bool:
-        """Gives up what is too much by now; says whether there was anything.
+        """Drops what exceeds the bound; returns whether there was anything to drop.
 
         Raises:
             OSError: this file system has no holes.
         """
         with self._using:
-            return not self._ended.is_set() and self._give_up()
+            return not self._ended.is_set() and self._drop_middle()
 
-    def _give_up(self) -> bool:
+    def _drop_middle(self) -> bool:
         self._keep_room()
         end = _whole(os.fstat(self._file).st_size - self._tail)
-        if not self.is_bounding or end <= self._given_up:
+        if not self.is_bounding or end <= self._dropped_until:
             return False
-        if self._room and self._holds_state(self._given_up, end):
-            # It prints that at its end, and where its middle is missing all of it is worth nothing.
+        if self._room and self._holds_state(self._dropped_until, end):
+            # The tool prints its state last, and a state without its middle is worthless.
             self.is_bounding = False
             return False
-        _allocate(self._file, _PUNCH_HOLE | _KEEP_SIZE, self._given_up, end - self._given_up)
-        self._given_up = end
+        length = end - self._dropped_until
+        _allocate(self._file, _PUNCH_HOLE | _KEEP_SIZE, self._dropped_until, length)
+        self._dropped_until = end
         return True
 
     def _run(self, report: Callable[[str], None]) -> None:
-        # Not told by the system of each change: it has few such watches for a user, and those of
-        # states must be had.
+        # Polls, since a user has only a few inotify watches, and snapshots of states need them.
         seen, quiet = 0, 0.0
         try:
             while not self._ended.wait(_PAUSE_SECONDS if quiet < 1.0 else _QUIET_PAUSE_SECONDS):
@@ -128,7 +129,7 @@ class LogKeeper:
                 quiet = quiet + _PAUSE_SECONDS if size == seen else 0.0
                 seen = size
         except OSError as error:
-            report(f"{OUTPUT_FILE} is not kept from filling the disk: {error}")
+            report(f"the size of {OUTPUT_FILE} is not bounded, so it may fill the disk: {error}")
 
     def _keep_room(self) -> None:
         if not self._room or sys.platform != "linux":
@@ -154,7 +155,7 @@ class LogKeeper:
 
 
 def has_holes(folder: Path) -> bool:
-    """Whether files in the folder can have holes made in them; blocks.
+    """Whether holes can be made in files of the folder; blocks.
 
     Raises:
         OSError: nothing can be written there.
@@ -177,7 +178,7 @@ def has_holes(folder: Path) -> bool:
 
 
 def _allocate(descriptor: int, mode: int, offset: int, length: int) -> None:
-    # Not at the top: many tools print little, and are done before this is needed.
+    # Imported here because many tools print little and end before it is needed.
     import ctypes  # noqa: PLC0415
 
     fallocate = ctypes.CDLL(None, use_errno=True).fallocate

@@ -1,7 +1,7 @@
-"""What of a tool's log is not for showing: a hole that was left in it, and a printed state.
+"""Finds the parts of a tool's log that are not shown: the hole of a bounded log, printed states.
 
-Terraform prints its state into its output where it can write it nowhere else, in clear; no mask
-knows what in it is secret.
+When Terraform cannot write its state anywhere else, it prints it into its output in clear, and no
+mask knows which values in it are secret.
 """
 
 import errno
@@ -18,12 +18,13 @@ from store.left_files import NoFileLeft, open_left
 _BEGINS: Final = b'{\n  "version": '
 _STATE: Final = re.compile(rb'\{\n  "version": \d+,\n  "terraform_version": "')
 _ENDS: Final = b"\n}"
-"""What is within the object is indented, and JSON has no line breaks in its strings."""
+"""Unique to the end: inside the object all lines are indented, and JSON strings have no line
+breaks."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """Some bytes of a log, from the first to the one after the last."""
+    """A range of bytes of a log; `end` is exclusive."""
 
     start: int
     end: int
@@ -31,14 +32,14 @@ class Span:
 
 @dataclass(frozen=True)
 class PrintedState(Span):
-    """Where a state was printed."""
+    """The range in which a state was printed."""
 
     whole: bool
-    """Whether its end is there; without it, all that follows counts as the state's."""
+    """Whether its end was found; without one, everything that follows counts as the state."""
 
 
 def hole_in(file: Path) -> Span | None:
-    """What was left out of a log, so that it does not fill the disk; blocks."""
+    """The part of a log that was dropped so that it does not fill the disk; blocks."""
     try:
         descriptor = open_left(file)
     except (FileNotFoundError, NoFileLeft):
@@ -50,7 +51,7 @@ def hole_in(file: Path) -> Span | None:
 
 
 def hole_of(descriptor: int) -> Span | None:
-    """As `hole_in`, of an open file, whose position it moves."""
+    """As `hole_in`, for an open file; moves its position."""
     size = os.fstat(descriptor).st_size
     if size == 0:
         return None
@@ -59,13 +60,13 @@ def hole_of(descriptor: int) -> Span | None:
         return Span(start, os.lseek(descriptor, start, os.SEEK_DATA)) if start < size else None
     except OSError as error:
         if error.errno == errno.ENXIO:
-            # Nothing follows it.
+            # Nothing follows the hole.
             return Span(start, size)
         return None
 
 
 def printed_states(file: Path) -> list[PrintedState]:
-    """Where the log holds states that Terraform printed, in their order; blocks."""
+    """The ranges in which Terraform printed a state, in order; blocks."""
     try:
         descriptor = open_left(file)
     except (FileNotFoundError, NoFileLeft):
@@ -81,7 +82,7 @@ def printed_states(file: Path) -> list[PrintedState]:
 
 
 def last_printed_state(file: Path) -> bytes | None:
-    """The newest state in the log as a whole; None if there is none, or it is torn. Blocks."""
+    """The newest state in the log; None if there is none, or if it is incomplete. Blocks."""
     found = printed_states(file)
     if not found or not found[-1].whole:
         return None
@@ -91,7 +92,7 @@ def last_printed_state(file: Path) -> bytes | None:
 
 
 def state_begins(content: bytes) -> bool:
-    """Whether a state's beginning is among the bytes."""
+    """Whether the bytes contain the beginning of a state."""
     return _STATE.search(content) is not None
 
 
@@ -110,7 +111,7 @@ def _states(content: mmap.mmap, hole: Span | None) -> Iterator[PrintedState]:
 
 
 def _find(content: mmap.mmap, wanted: bytes, start: int, hole: Span | None) -> int:
-    """As `find`, without reading what may be terabytes of nothing."""
+    """As `find`, but skips the hole, which may be terabytes long."""
     if hole is None or start >= hole.end:
         return content.find(wanted, start)
     found = content.find(wanted, start, hole.start) if start < hole.start else -1

@@ -1,8 +1,8 @@
-"""How many tools may run at a time: as many as the machine's free memory has room for.
+"""Limits how many tools run at a time by the machine's free memory.
 
-A Terraform with a cloud's provider takes 620 MB. A worker that started one for each component that
-is ready would be killed for want of memory, and its tools with it. At least one tool always runs;
-the rest wait, and say so. What a tool is taken to need, its engine declares.
+Terraform with a cloud's provider takes 620 MB. A worker that started one for each component that is
+ready would run out of memory and be killed, and its tools with it. At least one tool always runs;
+the others wait, and say so. Each engine declares how much memory its tool is assumed to need.
 """
 
 import asyncio
@@ -13,13 +13,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 TOOL_BYTES = 700 * 1024 * 1024
-"""What a tool is taken to need of which nothing is known, such as a script."""
+"""Assumed for a tool about which nothing is known, such as a script."""
 
 _SETTLED_SECONDS = 30.0
-"""A tool younger than this has not yet taken what it will need."""
+"""A tool that started less than this ago has not yet allocated all that it will need."""
 
 _LOOK_AGAIN_SECONDS = 5.0
-"""Memory that other processes give back is told by nobody."""
+"""Nothing signals that another process has freed memory, so it is checked this often."""
 
 
 class MemoryLimiter:
@@ -30,7 +30,7 @@ class MemoryLimiter:
         available: Callable[[], int] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Admit by what `available` says is free, in bytes; by default what the machine says."""
+        """Admit by the free memory that `available` returns in bytes; by default the machine's."""
         self._available = available or available_bytes
         self._clock = clock
         self._running: dict[object, tuple[float, int]] = {}
@@ -41,11 +41,11 @@ class MemoryLimiter:
     async def admit(
         self, say: Callable[[str], None], needs: int = TOOL_BYTES
     ) -> AsyncIterator[None]:
-        """Wait until there is room for one more tool, and keep its place for the block.
+        """Wait until there is room for one more tool, and reserve it for the block.
 
         Args:
-            say: Told what is waited for.
-            needs: Bytes that the tool is taken to need.
+            say: Called with a text for people while the tool must wait.
+            needs: Bytes that the tool is assumed to need.
         """
         async with self._turn:
             while not self._has_room(needs):
@@ -73,10 +73,10 @@ class MemoryLimiter:
 
 
 def available_bytes(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> int:
-    """What the machine, or the container's limit where that is lower, still has to give.
+    """The free memory of the machine, or what is left of the container's limit if that is less.
 
     Linux: `MemAvailable`, and the limit of the process's cgroup (version 2). Elsewhere half of the
-    machine's memory is taken to be free, since nothing portable tells.
+    machine's memory is assumed to be free, since there is no portable way to ask.
     """
     meminfo = proc / "meminfo"
     if not meminfo.exists():
@@ -89,7 +89,7 @@ def available_bytes(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgr
 
 
 def _number(path: Path) -> int | None:
-    """The number in a file of the kernel's; None where there is no file, or no limit (`max`)."""
+    """The number in a kernel file; None if there is no such file, or no limit (`max`)."""
     if not path.exists():
         return None
     text = path.read_text().strip()

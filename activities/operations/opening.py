@@ -1,8 +1,8 @@
 """Opens operations: work on one subject of the install with tools, done once per key.
 
-Whoever opens an operation has the subject to itself: among this machine's processes by file locks,
-among machines by the lease. What earlier attempts with the key did is known by the journal, and a
-tool of theirs that still lives is attached to.
+Whoever opens an operation has the subject to itself: file locks exclude this machine's other
+processes, the lease excludes other machines. The journal tells what earlier attempts with the key
+did; if a tool of theirs still runs, the operation attaches to it.
 
     async with operations.open(key, subject, say) as operation:
         if outcome := operation.outcome():            # done before
@@ -38,18 +38,19 @@ from store.object_keys import check_key
 from store.reserve import keep_reserve
 
 _LOOK_AGAIN_SECONDS: Final = 5.0
-"""A store does not tell when another machine gives its lease back early."""
+"""A store does not notify when another machine releases its lease early, so it is checked this
+often."""
 
 
 async def nobody_cancels() -> bool:
-    """Where no person has a way to."""
+    """For callers that no person can cancel."""
     return False
 
 
 class Operations:
     """The operations of one worker process."""
 
-    def __init__(  # noqa: PLR0913 - what differs between workers, and nothing else
+    def __init__(  # noqa: PLR0913 - exactly what differs between workers
         self,
         store: Store,
         store_spec: Mapping[str, str],
@@ -66,15 +67,15 @@ class Operations:
 
         Args:
             store: The install's store.
-            store_spec: Its description, for the supervisor, which opens it by itself.
+            store_spec: How the supervisor opens the same store by itself.
             data: The worker's data folder, on a local file system.
             machine: This machine.
-            waits: Told what any operation waits for, besides the operation's own `say`.
-            cancelled_by_person: Asked when an operation's coroutine is cancelled: whether a person
-                wants the tool to stop. Otherwise the tool is left running.
+            waits: Called with what any operation waits for, in addition to that operation's `say`.
+            cancelled_by_person: Called when an operation's coroutine is cancelled; returns whether
+                a person wants the tool to stop. Otherwise the tool is left running.
             terms: How long leases last.
             clock: Epoch seconds, for leases and the journal.
-            memory: Admits tools; by default by the machine's free memory.
+            memory: Limits how many tools run; by default by the machine's free memory.
         """
         terms = terms or LeaseTerms()
         self._context = Context(
@@ -102,13 +103,13 @@ class Operations:
     ) -> AsyncIterator["Operation"]:
         """Waits until the subject is free for this key, and holds it for the block.
 
-        An operation whose outcome is recorded is given at once: there is nothing to hold.
+        An operation whose outcome is already recorded is returned at once and holds nothing.
 
         Args:
             key: The operation's key: segments joined by `/`.
             subject: What is worked on, in the same form, such as `acme/network`.
-            say: Told what the operation waits for.
-            tool_bytes: What each of its tools is taken to need of the machine's memory.
+            say: Called with what the operation waits for.
+            tool_bytes: The memory that each of its tools is assumed to need.
 
         Raises:
             Unreachable: The store does not answer.
@@ -119,31 +120,31 @@ class Operations:
         if outcome:
             yield Operation(context, key, place, Entry(0, (), outcome), KeptLease(0.0))
             return
-        tell = self._teller(subject, say)
+        say_everywhere = self._also_to_worker(subject, say)
         async with self._stopping_own_tool(key, place):
             driver = await hold(
                 place.driver_lock,
-                lambda: tell(f"waits for another attempt or run that works on {subject}"),
+                lambda: say_everywhere(f"waits for another attempt or run that works on {subject}"),
             )
         with driver:
             async with self._stopping_own_tool(key, place):
-                await self._wait_for_other_runs(key, place, tell)
-                lasts_until = await self._wait_for_lease(key, subject, tell)
+                await self._wait_for_other_runs(key, place, say_everywhere)
+                lasts_until = await self._wait_for_lease(key, subject, say_everywhere)
             try:
                 async with keep_lease(leases, subject, context.terms, lasts_until) as lease:
                     entry = await in_store(context.journal.begin, key, context.machine)
                     yield Operation(
-                        context, key, place, entry, lease, say=tell, tool_bytes=tool_bytes
+                        context, key, place, entry, lease, say=say_everywhere, tool_bytes=tool_bytes
                     )
             finally:
                 if not place.is_busy():
-                    # What cannot be given back expires.
+                    # A lease that cannot be released expires.
                     with suppress(StoreError):
                         await asyncio.to_thread(leases.release, subject)
                 await asyncio.to_thread(keep_reserve, context.data)
 
     async def interrupt_all(self) -> None:
-        """Interrupts every tool that an operation of this process waits for, until all are gone.
+        """Interrupts every tool that this process's operations run, and waits until all are gone.
 
         From then on no operation of this process starts a tool: `Operation.run` raises Draining.
         """
@@ -152,9 +153,10 @@ class Operations:
         await asyncio.gather(*(place.interrupt(folder) for folder, place in followed))
 
     async def stop(self, key: str, subject: str) -> bool:
-        """Ends an operation for good: its tool is gone, and no attempt starts one again.
+        """Ends an operation for good: interrupts its tool, and no attempt starts one again.
 
-        An outcome that is recorded stands. Says whether a tool was alive on this machine.
+        An outcome that is already recorded stands. Returns whether a tool was alive on this
+        machine.
 
         Raises:
             LockHeld: Another machine works on the subject for this key.
@@ -174,7 +176,7 @@ class Operations:
         return interrupted
 
     async def at_work(self) -> list[str]:
-        """What is worked on now, on whichever machine, and where: in words, for people.
+        """What is being worked on now, on this machine and on others: texts for people.
 
         Raises:
             Unreachable: The store does not answer.
@@ -188,17 +190,17 @@ class Operations:
             *(f"{name} on machine {one.machine}" for name, one in elsewhere.items()),
         ]
 
-    async def _wait_for_other_runs(self, key: str, place: Subject, tell: Say) -> None:
-        """Waits for the tool of another operation; one of this key's own is attached to later."""
+    async def _wait_for_other_runs(self, key: str, place: Subject, say: Say) -> None:
+        """Waits for a tool of another key; `Operation.attach` waits for one of this key."""
         current = place.current()
         if current is None or current.key == key or not place.is_busy():
             return
-        tell(f"waits for {current.label} of {current.key}, whose tool still runs")
+        say(f"waits for {current.label} of {current.key}, whose tool still runs")
         context = self._context
         async with keep_lease(context.leases, place.name, context.terms, None) as lease:
             await place.follow(current.folder, lease.lost)
 
-    async def _wait_for_lease(self, key: str, subject: str, tell: Say) -> float:
+    async def _wait_for_lease(self, key: str, subject: str, say: Say) -> float:
         """Waits for another machine's lease to end, takes it, and returns until when it lasts."""
         leases = self._context.leases
         while True:
@@ -207,7 +209,7 @@ class Operations:
             if leases.is_own(lease):
                 return asked + leases.seconds
             until = datetime.fromtimestamp(lease.expires_at).astimezone()
-            tell(
+            say(
                 f"waits for machine {lease.machine}, which works on {subject} for {lease.key}, "
                 f"until {until:%H:%M:%S %Z} unless it renews its lease"
             )
@@ -216,7 +218,7 @@ class Operations:
 
     @asynccontextmanager
     async def _stopping_own_tool(self, key: str, place: Subject) -> AsyncIterator[None]:
-        """A person who cancels an attempt that still waits means the tool of its key as well."""
+        """If a person cancels an attempt while it waits, interrupts the tool of its key as well."""
         try:
             yield
         except asyncio.CancelledError:
@@ -225,9 +227,11 @@ class Operations:
                 await place.interrupt(current.folder)
             raise
 
-    def _teller(self, subject: str, say: Say) -> Say:
-        def tell(text: str) -> None:
+    def _also_to_worker(self, subject: str, say: Say) -> Say:
+        """A `say` that passes the text to the worker's `waits` too."""
+
+        def both(text: str) -> None:
             say(text)
             self._waits(f"{subject}: {text}")
 
-        return tell
+        return both

@@ -1,4 +1,4 @@
-"""An operation that holds its subject: what earlier attempts did, and tools that it runs.
+"""An open operation: what earlier attempts did, and the tools that it runs.
 
 `activities.operations.opening` opens it.
 """
@@ -64,16 +64,16 @@ class Context:
     terms: LeaseTerms
     cancelled_by_person: Callable[[], Awaitable[bool]]
     followed: dict[Path, Subject]
-    """By the run's folder: what is waited for now."""
+    """The subjects whose tools this process waits for now, by the run's folder."""
     memory: MemoryLimiter
     interrupted: asyncio.Event
-    """Set for good once every tool was interrupted: from then on none is started."""
+    """Set for good when all tools are interrupted: from then on none is started."""
 
 
 class Operation:
-    """An operation that holds its subject."""
+    """An operation that holds its subject, unless its outcome is recorded already."""
 
-    def __init__(  # noqa: PLR0913 - made in one place only
+    def __init__(  # noqa: PLR0913 - constructed in one module only
         self,
         context: Context,
         key: str,
@@ -86,7 +86,7 @@ class Operation:
     ) -> None:
         self.key = key
         self.folder = context.data / "runs" / key
-        """What its runs leave on this machine."""
+        """Holds a folder for each of its runs on this machine."""
         self._context = context
         self._place = place
         self._lease = lease
@@ -94,7 +94,7 @@ class Operation:
         self._tool_bytes = tool_bytes
         self._outcome = entry.outcome
         self._next_number = len(entry.runs) + 1
-        self._noted = {run.label for run in entry.runs}
+        self._attempted = {run.label for run in entry.runs}
         here = [run for run in entry.runs if run.machine == context.machine.id]
         known = [RunRecord(run.label, self._run_folder(run.number, run.label)) for run in here]
         self._started_elsewhere = len(here) < len(entry.runs) or not all(
@@ -103,7 +103,7 @@ class Operation:
         self._records = [record for record in known if self._may_have_begun(record)]
 
     def outcome(self) -> Outcome | None:
-        """The recorded outcome, or None: the operation is not done."""
+        """The recorded outcome; None if the operation is not done."""
         return self._outcome
 
     @property
@@ -113,30 +113,30 @@ class Operation:
 
     @property
     def newest_of_subject(self) -> RunRecord | None:
-        """The newest run that was started on this machine for the subject, of whatever key."""
+        """The newest run on this machine that works or worked on the subject, whatever its key."""
         current = self._place.current()
         return RunRecord(current.label, current.folder) if current else None
 
     @property
     def run_count(self) -> int:
-        """How many runs the key has had, over all attempts and machines."""
+        """How many runs the key has had, in all attempts on all machines."""
         return self._next_number - 1
 
-    def was_noted(self, label: str) -> bool:
-        """Whether a run with that label was started by an earlier attempt, or was about to be, on
-        any machine."""
-        return label in self._noted
+    def was_attempted(self, label: str) -> bool:
+        """Whether an earlier attempt on any machine started a run with this label, or was about
+        to."""
+        return label in self._attempted
 
     @property
     def started_elsewhere(self) -> bool:
-        """Whether there was a run whose end cannot be known here: another machine started it, or
-        its folder is gone."""
+        """Whether this machine cannot know how some run ended: another machine started it, or its
+        folder is gone."""
         return self._started_elsewhere
 
     async def attach(self) -> ToolEnd | None:
         """Waits until no process of the key's newest run is left, and returns how it ended.
 
-        Returns None if there was no run on this machine. Cancellation: as in `run`.
+        Returns None if the key had no run on this machine. Cancellation works as in `run`.
         """
         for record in reversed(self._records):
             with spans.tool(record.label, attached=True) as span:
@@ -147,26 +147,27 @@ class Operation:
         return None
 
     async def require_script(self, digest: str) -> None:
-        """Have the key stand for that script alone.
+        """Bind the key to this script, given by its digest.
 
         Raises:
-            PolicyDenied: another one was about to be run under it.
+            PolicyDenied: the key is already bound to another script.
         """
-        standing = await in_store(self._context.journal.script, self.key, digest)
-        if standing != digest:
+        bound = await in_store(self._context.journal.script, self.key, digest)
+        if bound != digest:
             raise PolicyDenied(
-                f"The key {self.key} was let in for the script {standing}, and by now it is "
+                f"The key {self.key} was allowed for the script {bound}, but the script is now "
                 f"{digest}: what it is rendered from has changed. Nothing was done; run it again."
             )
 
     async def run(self, label: str, run: ToolRun) -> ToolEnd:
-        """Runs a tool under a supervisor of its own, and returns how it ended, with all processes.
+        """Runs a tool under its own supervisor, and returns how it ended once all processes are
+        gone.
 
-        When the coroutine is cancelled by a person, the tool is interrupted, and the cancellation
-        goes on once it is gone. When it is cancelled otherwise, the tool is left running.
+        If a person cancels the coroutine, the tool is interrupted, and CancelledError is raised
+        once it is gone. On any other cancellation the tool is left running.
 
         Args:
-            label: A name of the run, for its folder and for people: one segment of a key.
+            label: The run's name, used for its folder and shown to people: one segment of a key.
             run: The commands.
 
         Raises:
@@ -182,10 +183,10 @@ class Operation:
         if current and self._place.is_busy():
             await self._follow(current.folder)
         async with self._context.memory.admit(self._say, self._tool_bytes):
-            self._require_staying(label)
-            told = audit_events.now.get()
-            if told is not None:
-                await told.runs(label, [command.argv for command in run.commands])
+            self._refuse_if_leaving(label)
+            audit = audit_events.now.get()
+            if audit is not None:
+                await audit.runs(label, [command.argv for command in run.commands])
             with spans.tool(label) as span:
                 folder = await self._prepare(label)
                 await self._start(label, folder, run)
@@ -201,12 +202,12 @@ class Operation:
         return end
 
     async def record_result(self, result: dict[str, Any]) -> Outcome:
-        """Records the operation's result; returns the outcome that stands: the first one."""
+        """Records the operation's result; returns the outcome that counts: the first one."""
         self._outcome = await in_store(self._context.journal.record_result, self.key, result)
         return self._outcome
 
     async def record_failure(self, type_: str, message: str) -> Outcome:
-        """Records that the operation failed for good; returns the outcome that stands."""
+        """Records that the operation failed for good; returns the outcome that counts."""
         record = self._context.journal.record_failure
         self._outcome = await in_store(record, self.key, type_, message)
         return self._outcome
@@ -214,7 +215,8 @@ class Operation:
     async def _prepare(self, label: str) -> Path:
         """Notes the run in the journal, and makes its folder."""
         context = self._context
-        # The folder comes first: a run of the journal without a folder was started elsewhere.
+        # The folder comes first, since a run in the journal without a folder counts as another
+        # machine's.
         make_private_folder(self._run_folder(self._next_number, check_key(label)))
         run = await in_store(context.journal.begin_run, self.key, label, context.machine)
         self._next_number = run.number + 1
@@ -223,8 +225,8 @@ class Operation:
         return folder
 
     async def _start(self, label: str, folder: Path, run: ToolRun) -> None:
-        """Starts the supervisor. From the lock on there is no instant in which the run is alive
-        and the lock is free."""
+        """Starts the supervisor. It inherits the lock, so the lock is held without a gap for as
+        long as the run is alive."""
         context, place = self._context, self._place
         with await hold(place.supervisor_lock) as lock:
             lasts_until = await self._renew_lease()
@@ -244,8 +246,8 @@ class Operation:
             )
             try:
                 await asyncio.to_thread(write_spec, spec)
-                # Nothing is awaited from here until the run is followed: it is interrupted there.
-                self._require_staying(label)
+                # Nothing may be awaited between here and `_follow`, which handles interruption.
+                self._refuse_if_leaving(label)
                 place.set_current(CurrentRun(self.key, label, folder))
                 start_supervisor(spec, lock)
             except BaseException:
@@ -254,16 +256,16 @@ class Operation:
         self._records.append(RunRecord(label, folder))
 
     async def _refuse_if_stopped(self) -> None:
-        """Another attempt, or `Operations.stop`, may have ended the operation meanwhile."""
+        """Another attempt or `Operations.stop` may have ended the operation in the meantime."""
         outcome = await in_store(self._context.journal.outcome, self.key)
         if outcome is not None and outcome.failure is not None:
             raise Cancelled(f"Nothing was started: {self.key} has ended. {outcome.failure.message}")
 
-    def _require_staying(self, label: str) -> None:
+    def _refuse_if_leaving(self, label: str) -> None:
         if self._context.interrupted.is_set():
             raise Draining(
-                f"{label} of {self._place.name} was not started: the worker leaves at once, and "
-                "the next attempt begins on one that works."
+                f"{label} of {self._place.name} was not started: this worker is shutting down, and "
+                "the next attempt starts on a worker that is running."
             )
 
     async def _follow(self, folder: Path) -> ToolEnd | None:
@@ -278,7 +280,7 @@ class Operation:
             self._context.followed.pop(folder, None)
 
     async def _renew_lease(self) -> float:
-        """Makes sure that nothing is started without the lease; returns until when it lasts."""
+        """Renews the lease, so that nothing starts without it; returns until when it lasts."""
         asked = steady()
         try:
             await in_store(self._context.leases.renew, self._place.name)
@@ -296,7 +298,11 @@ class Operation:
 
 
 async def in_store(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Calls a blocking function that uses the store, in a thread; raises Unreachable."""
+    """Calls a blocking function that uses the store, in a thread.
+
+    Raises:
+        Unreachable: the store does not answer.
+    """
     try:
         return await asyncio.to_thread(function, *args, **kwargs)
     except (StoreUnavailable, Conflict) as error:

@@ -1,6 +1,6 @@
-"""Processes of a tool: known by pid and start time, so that a reused pid is never signalled.
+"""A tool's processes, identified by pid and start time, so that a reused pid is never signalled.
 
-What a lock's holders are can be asked on Linux only; elsewhere a tool is its process group.
+Only Linux can list the holders of a lock; elsewhere a tool means its process group.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ LINUX: Final = sys.platform == "linux"
 
 @dataclass(frozen=True)
 class Process:
-    """A process, for good: another one with the same pid has another start time."""
+    """One process; another one that gets the same pid later has another start time."""
 
     pid: int
     started: str
-    """In the system's own notation; empty if the process was gone before it was asked."""
+    """The start time in the system's own notation; empty if the process was already gone."""
 
 
 def identify(pid: int) -> Process:
@@ -32,21 +32,21 @@ def identify(pid: int) -> Process:
 
 
 def is_alive(process: Process) -> bool:
-    """Whether the process still runs (a zombie does not)."""
+    """Whether the process still runs; a zombie does not count."""
     started, zombie = _look(process.pid)
     return bool(started) and started == process.started and not zombie
 
 
 def send(process: Process, number: signal.Signals) -> bool:
-    """Sends the signal to the process alone; says whether it was there."""
+    """Sends the signal to this process only; returns whether the process was there."""
     return _send_checked(process.pid, number, lambda: is_alive(process))
 
 
 def send_group(leader: Process, number: signal.Signals) -> bool:
-    """Sends the signal to the process group that the process leads; says whether it did.
+    """Sends the signal to the process group that the process leads; returns whether it did.
 
-    While the leader is there, if only as a zombie, the group's number cannot be another's. Where
-    the holders of a lock cannot be asked instead, a group without its leader is signalled too.
+    While the leader exists, even as a zombie, no other group can have its number. Off Linux, where
+    the holders of a lock cannot be listed, a group is signalled even without its leader.
     """
     if LINUX and not _look(leader.pid)[0] == leader.started != "":
         return False
@@ -63,55 +63,56 @@ def send_holders(
     but_groups: Collection[int],
     session: int | None = None,
 ) -> None:
-    """Sends the signal to each other process that holds the lock, or is of the session; does
-    nothing off Linux.
+    """Sends the signal to each process of a tool's tree (`_tree`); does nothing off Linux.
 
-    Processes of the groups `but_groups` are left out: they were reached already.
+    Processes in the groups `but_groups` are left out, since they have got the signal already.
     """
-    for pid, still_it in _tree(lock, session):
+    for pid, is_same in _tree(lock, session):
         if _group(pid) not in but_groups:
-            _send_checked(pid, number, still_it)
+            _send_checked(pid, number, is_same)
 
 
 @dataclass(frozen=True)
-class Left:
+class LeftProcess:
     """A process that a tool left running."""
 
     pid: int
     name: str
-    """Its command's, as the system has it: at most 15 characters, and no argument."""
+    """The command's name as the kernel reports it: at most 15 characters, without arguments."""
 
 
-def left_running(lock: Path, session: int | None) -> list[Left]:
-    """The other processes that hold the lock, or are of the session; none off Linux."""
-    return [Left(pid, _name(pid)) for pid, _ in _tree(lock, session)]
+def left_running(lock: Path, session: int | None) -> list[LeftProcess]:
+    """The processes of a tool's tree (`_tree`); empty off Linux."""
+    return [LeftProcess(pid, _name(pid)) for pid, _ in _tree(lock, session)]
 
 
-def is_anybody_of(session: int) -> bool:
-    """Whether any other process is in the session, or descends from its leader; on Linux only."""
+def has_processes(session: int) -> bool:
+    """Whether any other process is in the session or descends from its leader; False off Linux."""
     return LINUX and any(_of_session(session))
 
 
 def children(pid: int) -> list[int]:
-    """The children of the process, zombies among them; none off Linux."""
+    """The children of the process, including zombies; empty off Linux."""
     return _families().get(pid, []) if LINUX else []
 
 
 def _tree(lock: Path, session: int | None) -> Iterator[tuple[int, Callable[[], bool]]]:
-    """Each other process of a tool's tree, and what tells whether it is still that."""
+    """Each process, except this one, that holds the lock, is in the session, or descends from the
+    session's leader; with a function that checks whether the pid still is such a process."""
     if not LINUX or not lock.exists():
         return
     inode = (lock.stat().st_dev, lock.stat().st_ino)
     of_session = set(_of_session(session)) if session is not None else set()
     for pid in _pids():
         if session is not None and pid in of_session:
-            yield pid, partial(_is_of, pid, session)
+            yield pid, partial(_is_of_session, pid, session)
         elif pid != os.getpid() and _holds(pid, inode):
             yield pid, partial(_holds, pid, inode)
 
 
 def _of_session(leader: int) -> Iterator[int]:
-    """Each other living process that is in the leader's session, or descends from the leader."""
+    """Each process that is alive and in the leader's session, or descends from the leader; without
+    this process."""
     families = _families()
     descendants, parents = set[int](), [leader]
     while parents:
@@ -132,7 +133,7 @@ def _families() -> dict[int, list[int]]:
     return found
 
 
-def _is_of(pid: int, leader: int) -> bool:
+def _is_of_session(pid: int, leader: int) -> bool:
     ancestor = pid
     while ancestor not in (0, leader):
         ancestor = _parent(ancestor)
@@ -147,7 +148,7 @@ def _in_session(pid: int, session: int) -> bool:
 
 
 def _parent(pid: int) -> int:
-    """The parent of the process; 0 if it has none, or is gone."""
+    """The pid of the process's parent; 0 if it has none, or if the process is gone."""
     fields = _stat(pid)
     return int(fields[1]) if fields else 0
 
@@ -159,8 +160,9 @@ def _name(pid: int) -> str:
         return "?"
 
 
-def _send_checked(pid: int, number: signal.Signals, still_it: Callable[[], bool]) -> bool:
-    """Sends to a pid that is checked after it was pinned, where the system can pin it."""
+def _send_checked(pid: int, number: signal.Signals, is_same: Callable[[], bool]) -> bool:
+    """Sends the signal if `is_same` holds. Where the system can pin a pid, it is pinned before the
+    check, so that it cannot be reused in between."""
     try:
         pinned = os.pidfd_open(pid) if sys.platform == "linux" else None
     except ProcessLookupError:
@@ -168,7 +170,7 @@ def _send_checked(pid: int, number: signal.Signals, still_it: Callable[[], bool]
     except OSError:  # forbidden in some sandboxes
         pinned = None
     try:
-        if not still_it():
+        if not is_same():
             return False
         with contextlib.suppress(PermissionError):
             if sys.platform == "linux" and pinned is not None:
@@ -194,13 +196,13 @@ def _look_in_proc(pid: int) -> tuple[str, bool]:
 
 
 def _stat(pid: int) -> list[str]:
-    """What the system says of the process, from its state on; nothing if it is gone or hidden."""
+    """The fields of `/proc/<pid>/stat` from the state on; none if the process is gone or hidden."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - of all that there are
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - faster, for every process
             stat = file.read()
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return []
-    # The second field, in parentheses, may hold anything; state is field 3, start time 22.
+    # Field 2 is in parentheses and may contain anything; the state is field 3, the start time 22.
     return stat.rpartition(b")")[2].decode().split()
 
 
@@ -232,7 +234,7 @@ def _group(pid: int) -> int:
 def _holds(pid: int, inode: tuple[int, int]) -> bool:
     """Whether a descriptor of the process holds an exclusive lock on the file.
 
-    A process that only waits for the lock has the file open as well, so that alone says nothing.
+    Having the file open is not enough: a process that only waits for the lock has it open too.
     """
     descriptors = Path(f"/proc/{pid}/fd")
     try:
@@ -242,7 +244,7 @@ def _holds(pid: int, inode: tuple[int, int]) -> bool:
                 if (found.st_dev, found.st_ino) == inode and _is_locked(pid, name):
                     return True
     except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return False  # it is gone, or not ours
+        return False  # the process is gone, or belongs to another user
     return False
 
 

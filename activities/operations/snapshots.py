@@ -1,7 +1,7 @@
-"""Keeps the newest whole version of a JSON file that a tool writes in place.
+"""Keeps a copy of the newest complete version of a JSON file that a tool overwrites in place.
 
-Terraform empties its local state before it writes it anew, so a kill at that instant leaves nothing
-of what it had made so far. Whoever watches the file has what was written before.
+Terraform truncates its local state before it writes it, so a kill at that moment would lose the
+record of everything it has created. Watching the file preserves the version before.
 """
 
 import contextlib
@@ -21,20 +21,20 @@ _IN_MODIFY: Final = 0x2
 _IN_CLOSE_WRITE: Final = 0x8
 _IN_MOVED_TO: Final = 0x80
 _LOOK_AGAIN_SECONDS: Final = 0.02
-"""Where the system does not tell of changes."""
+"""Used where the system does not report changes of a file."""
 
 
 def keep_snapshots(file: Path, kept: Path) -> None:
-    """Keep a copy of each whole version of `file` as `kept`, for as long as this process lives.
+    """Copy each complete version of `file` to `kept`, for as long as this process lives.
 
-    A thread does; what goes wrong in it is no reason to disturb the tool.
+    Runs in a thread, and ignores errors, which must not disturb the tool.
     """
     threading.Thread(target=_keep, args=(file, kept), name="snapshots", daemon=True).start()
 
 
 def _keep(file: Path, kept: Path) -> None:
     last = b""
-    # The folder is watched: the file may not be there yet.
+    # Watches the folder, since the file may not exist yet.
     for _ in _changes(file.parent):
         with contextlib.suppress(OSError, ValueError, NoFileLeft):
             content = read_left(file)
@@ -56,13 +56,14 @@ def _changes(folder: Path) -> Iterator[None]:
 
 
 def _watch(folder: Path) -> int | None:
-    """What tells of changes in the folder; None where the system does not, or to so many."""
+    """A descriptor that reports changes in the folder; None where the system has no such thing, or
+    no more of them to give."""
     if sys.platform != "linux":
         return None
-    import ctypes  # noqa: PLC0415 - most supervisors have no use for it
+    import ctypes  # noqa: PLC0415 - most supervisors do not need it
 
     libc = ctypes.CDLL(None, use_errno=True)
-    # Not for the tool to inherit.
+    # The tool must not inherit it.
     watch = int(libc.inotify_init1(os.O_CLOEXEC))
     events = _IN_MODIFY | _IN_CLOSE_WRITE | _IN_MOVED_TO
     if watch < 0 or libc.inotify_add_watch(watch, os.fsencode(folder), events) < 0:

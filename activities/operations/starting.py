@@ -1,4 +1,4 @@
-"""Starts the supervisor of a run: a process of its own session, which outlives this one."""
+"""Starts the supervisor of a run: a process in its own session, which outlives the worker."""
 
 import os
 import subprocess
@@ -15,16 +15,16 @@ from store.left_files import read_left
 from wire.private_files import open_private, write_private
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
-"""Where the rooms lie, so that the supervisor finds them from whatever folder."""
+"""The folder of the top-level packages, so that the supervisor can import them from any folder."""
 
 NEEDED: Final = frozenset(
     {
         *("HOME", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE"),
-        # Where this Python is, as whoever started the worker has it.
+        # Where this Python finds its libraries, as set by whoever started the worker.
         *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE"),
     }
 )
-"""What a Python needs of the environment in which it is started."""
+"""Environment variables that Python itself needs."""
 
 
 def write_spec(spec: Spec) -> None:
@@ -35,7 +35,7 @@ def write_spec(spec: Spec) -> None:
 def start_supervisor(spec: Spec, lock: Lock) -> None:
     """Starts the supervisor on the written specification; it inherits the held lock.
 
-    Not a subprocess of asyncio's: that kills the child when the loop is closed.
+    Not through asyncio, which kills its child processes when the loop is closed.
     """
     with Lock(open_private(spec.folder / SUPERVISOR_LOG, os.O_WRONLY | os.O_APPEND)) as log:
         process = subprocess.Popen(
@@ -48,13 +48,13 @@ def start_supervisor(spec: Spec, lock: Lock) -> None:
             pass_fds=(lock.descriptor,),
             start_new_session=True,
         )
-    # Takes the exit status, so that no zombie is left, as long as this process lives.
+    # Collects the exit status, so that the supervisor does not stay a zombie of this process.
     threading.Thread(target=process.wait, name="supervisor", daemon=True).start()
 
 
 def supervisors_environment(spec: Spec) -> dict[str, str]:
-    """What a supervisor is given of the worker's environment: what its Python needs, and what the
-    store needs where it is no folder. The tool's own is in the specification."""
+    """The supervisor's environment: what its Python needs of the worker's, and for a store in S3
+    the AWS variables. The tool's environment is in the specification."""
     prefixes = ("AWS_",) if spec.store.get("kind") == "s3" else ()
     given = {
         name: value
@@ -67,10 +67,10 @@ def supervisors_environment(spec: Spec) -> dict[str, str]:
 
 
 def why_not_started(folder: Path) -> str:
-    """What the supervisor of a run said before it ended without having started its tool."""
-    said = read_left(folder / SUPERVISOR_LOG).decode(errors="replace")
-    lines = said.strip().split("\n")
-    return shown(lines[-1]) if lines[-1] else "it said nothing; it may have been killed"
+    """The last line that a supervisor wrote before it ended without having started its tool."""
+    log = read_left(folder / SUPERVISOR_LOG).decode(errors="replace")
+    lines = log.strip().split("\n")
+    return shown(lines[-1]) if lines[-1] else "it wrote no message; it may have been killed"
 
 
 def _spec_path(spec: Spec) -> str:

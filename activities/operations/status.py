@@ -1,6 +1,6 @@
-"""How a run goes: `status.json` in its folder, which the supervisor writes around each command.
+"""A run's status: `status.json` in its folder, which the supervisor writes around each command.
 
-Who finds it later can tell a tool that was never started from one whose end is unknown.
+A later attempt can tell from it whether a tool was never started, or how it ended is unknown.
 """
 
 import json
@@ -24,7 +24,8 @@ _MOST_STATUS_BYTES: Final = 1024 * 1024
 _MOST_EXIT_BYTES: Final = 16
 _TAIL_BYTES: Final = 8 * 1024
 _READ_BYTES: Final = 128 * 1024
-"""More than is told: secrets are masked before the cut, which may go through one of them."""
+"""More than is shown, since secrets must be masked before the text is cut: the cut could go through
+one of them."""
 
 _HIDDEN_STATE: Final = b"(a Terraform state, which is not shown)"
 
@@ -36,33 +37,33 @@ Outcome = Literal["exited", "signalled", "timed_out", "interrupted", "lease_lost
 
 @dataclass(frozen=True)
 class ToolEnd:
-    """How a run ended; by then no process of the tool is left."""
+    """How a run ended; no process of the tool is left."""
 
     label: str
     outcome: Outcome
-    """`exited`: by itself, well or not. `signalled`: by a signal that was not ours. `timed_out`,
-    `interrupted`, `lease_lost`: we interrupted it. `lost`: nobody saw its end."""
+    """`exited`: by itself, successfully or not. `signalled`: by a signal that was not ours.
+    `timed_out`, `interrupted`, `lease_lost`: we interrupted it. `lost`: how it ended is unknown."""
     exits: dict[str, int]
-    """The exit status of each command that ended; negative: the signal that ended it."""
+    """The exit status of each command that ended; -n if signal n ended it."""
     failed: str | None
-    """The command that failed, or that ran when the run was cut short."""
+    """The command that failed, or that was running when the run was interrupted or lost."""
     folder: Path
     message: str = ""
-    """Why the run was cut short, for a person."""
+    """Why the run was interrupted, for people."""
     failed_stdout: str | None = None
-    """The file in the folder that took the failed command's standard output, if it had its own."""
+    """The file in the folder with the failed command's standard output, if it had its own."""
 
     def succeeded(self) -> bool:
-        """Whether every command ended well, and by itself."""
+        """Whether every command ended by itself and successfully."""
         return self.outcome == "exited" and self.failed is None
 
     def last_lines(self, count: int = 20, *, mask: Callable[[str], str] = str) -> str:
-        """The last lines of the failed command's own output and of output.log, at most 8 KiB, as
-        they may be shown to a person.
+        """The last lines of the failed command's own output and of output.log, at most 8 KiB, fit
+        to be shown to a person.
 
         Args:
-            count: How many of each, at most.
-            mask: Takes the secrets out; it sees more than is told.
+            count: How many lines of each, at most.
+            mask: Masks secrets; it is applied to more text than is returned.
         """
         names = [name for name in (self.failed_stdout, OUTPUT_FILE) if name]
         tails = [
@@ -70,14 +71,14 @@ class ToolEnd:
         ]
         text = "\n".join(tail for tail in tails if tail)
         data = text.encode()
-        # Masked by now, so a line that alone is longer may be cut anywhere.
-        told = _from_a_whole_line(data[-_TAIL_BYTES - 1 :], _TAIL_BYTES) or data[-_TAIL_BYTES:]
-        return told.decode(errors="ignore")
+        # Secrets are masked by now, so a single line that is too long may be cut anywhere.
+        tail = _from_a_whole_line(data[-_TAIL_BYTES - 1 :], _TAIL_BYTES) or data[-_TAIL_BYTES:]
+        return tail.decode(errors="ignore")
 
 
 @dataclass
 class CommandStatus:
-    """How one command goes."""
+    """The status of one command."""
 
     name: str
     stdout: str | None = None
@@ -88,25 +89,29 @@ class CommandStatus:
 
 @dataclass
 class Status:
-    """How a run goes."""
+    """The status of a run."""
 
     key: str
     label: str
     grace_seconds: float
     terminate_seconds: float
     deadline: float
-    """When the supervisor interrupts the tool at the latest, by `steady`."""
+    """When the supervisor interrupts the tool at the latest, on the `steady` clock."""
     commands: list[CommandStatus]
     supervisor: Process | None = None
     failed: str | None = None
     interruption: Reason | None = None
-    """Set before the first signal of ours."""
+    """Set before we send the first signal."""
     outcome: Outcome | None = None
-    """Set when no process is left."""
+    """Set once no process is left."""
     message: str = ""
 
     def save(self, folder: Path) -> None:
-        """Writes it down to the disk; raises OSError."""
+        """Writes the status to the disk.
+
+        Raises:
+            OSError: it cannot be written.
+        """
         data = json.dumps(asdict(self), indent=1).encode()
         replace_private(
             folder / STATUS_FILE, data, incoming=folder / f".{STATUS_FILE}", may_take_reserve=True
@@ -114,7 +119,7 @@ class Status:
 
     @classmethod
     def load(cls, folder: Path) -> "Status | None":
-        """Reads it; None if the supervisor never wrote one."""
+        """Reads the status; None if the supervisor never wrote one."""
         try:
             raw: dict[str, Any] = json.loads(read_left(folder / STATUS_FILE, _MOST_STATUS_BYTES))
         except FileNotFoundError:
@@ -128,11 +133,11 @@ class Status:
 
     @classmethod
     def unknown(cls) -> "Status":
-        """Of a run that left no status."""
+        """The status to assume for a run that left none."""
         return cls(key="", label="", grace_seconds=0, terminate_seconds=10, deadline=0, commands=[])
 
     def leaders(self) -> list[Process]:
-        """The commands that were started, each of which leads a process group."""
+        """The processes of the commands that were started; each leads a process group."""
         return [command.process for command in self.commands if command.process]
 
     def running(self) -> CommandStatus | None:
@@ -144,13 +149,13 @@ class Status:
 
 
 def end_of(folder: Path) -> ToolEnd | None:
-    """How a run ended of which no process is left; None if its tool was never started."""
+    """How a run ended; None if its tool was never started. No process of it may be left."""
     status = Status.load(folder)
     if status is None:
         return None
     if status.outcome is None:
         _take_kept_exit(status, folder)
-    _take_back_what_never_began(status, folder)
+    _reset_unbegun(status, folder)
     outcome = status.outcome or _infer(status)
     if outcome is None:
         return None
@@ -170,7 +175,7 @@ def end_of(folder: Path) -> ToolEnd | None:
 
 
 def has_begun(folder: Path) -> bool:
-    """Whether the tool of the run in the folder was started, or was about to be and may have."""
+    """Whether the tool of the run in the folder was started, or may have been."""
     status = Status.load(folder)
     return status is not None and any(
         command.state != "waiting" and not _never_began(command, folder)
@@ -179,8 +184,10 @@ def has_begun(folder: Path) -> bool:
 
 
 def grace_for_leftovers(status: Status | None, folder: Path) -> float | None:
-    """Of a run whose supervisor died: in how many seconds whatever is left of it is to be ended,
-    since the tool itself has ended; None while it has not, as far as can be known."""
+    """For a run whose supervisor died: after how many seconds leftover processes are to be ended.
+
+    None while the tool itself has not ended, as far as can be known.
+    """
     command = status.running() if status else None
     if status is None or (command is None and not status.leaders()):
         return None
@@ -188,12 +195,12 @@ def grace_for_leftovers(status: Status | None, folder: Path) -> float | None:
         return GRACE_SECONDS
     if command.process is None or is_alive(command.process):
         return None
-    # Nobody saw its end: it may have been killed in the middle of something.
+    # How it ended is unknown: it may have been killed while its processes were at work.
     return max(GRACE_SECONDS, status.grace_seconds)
 
 
 def _take_kept_exit(status: Status, folder: Path) -> None:
-    """Learn the exit status that a command wrote down itself, after its supervisor died."""
+    """Use the exit status that a command recorded itself, after its supervisor died."""
     command = status.running()
     file = folder / f"{EXIT_FILE}.{command.name}" if command else None
     if command is None or file is None or not file.exists():
@@ -203,7 +210,7 @@ def _take_kept_exit(status: Status, folder: Path) -> None:
     except NoFileLeft:
         return
     if not text.isdecimal():
-        # Torn by a power cut, or not what the shell wrote: nobody saw the end.
+        # Torn by a power cut, or not written by our shell: how it ended stays unknown.
         return
     code = int(text)
     command.state, command.exit = "ended", 128 - code if code > 128 else code
@@ -211,8 +218,8 @@ def _take_kept_exit(status: Status, folder: Path) -> None:
         status.failed = command.name
 
 
-def _take_back_what_never_began(status: Status, folder: Path) -> None:
-    """Take a command that was about to be started for one that waits, where that is proven."""
+def _reset_unbegun(status: Status, folder: Path) -> None:
+    """Set commands that were about to start back to `waiting`, if they provably never began."""
     for command in status.commands:
         if command.state == "waiting" or not _never_began(command, folder):
             continue
@@ -224,10 +231,10 @@ def _take_back_what_never_began(status: Status, folder: Path) -> None:
 
 
 def _never_began(command: CommandStatus, folder: Path) -> bool:
-    """Whether the shell around the command never came to begin it; no process of it may be left.
+    """Whether the shell around the command provably never began it; no process of it may be left.
 
-    Proven by a file that the shell empties first. That it did may be forgotten when the machine
-    loses its power, so of another boot nothing is proven.
+    The proof is a file that the shell empties first. A power cut may undo the emptying, so a file
+    that names another boot of the machine proves nothing.
     """
     try:
         boot = read_left(folder / f"{UNBEGUN_FILE}.{command.name}", _MOST_STATUS_BYTES)
@@ -250,7 +257,7 @@ def _infer(status: Status) -> Outcome | None:
 
 
 def outcome_of_exits(status: Status) -> Outcome:
-    """The outcome of a run that nobody interrupted, by how its commands ended."""
+    """The outcome of a run that was not interrupted, from how its commands ended."""
     failed = next((c for c in status.commands if c.name == status.failed), None)
     return "signalled" if failed and (failed.exit or 0) < 0 else "exited"
 
@@ -269,7 +276,7 @@ def _tail(path: Path) -> str:
         return ""
     whole = _from_a_whole_line(data, _READ_BYTES)
     start, data = size - len(whole), whole
-    # A state that ends in there may have begun long before.
+    # A state that ends within the tail may have begun long before it.
     for state in reversed(printed_states(path)):
         if state.end > start:
             low, high = max(0, state.start - start), state.end - start
@@ -278,7 +285,7 @@ def _tail(path: Path) -> str:
 
 
 def _from_a_whole_line(data: bytes, limit: int) -> bytes:
-    """The text; without its first line if there is more than the limit, since that was cut."""
+    """The text without its first line, which is incomplete, if the text exceeds the limit."""
     return data.partition(b"\n")[2] if len(data) > limit else data
 
 

@@ -1,4 +1,4 @@
-"""`operation.stop`: after it, nothing of a cancelled operation is alive, and nothing will be."""
+"""`operation.stop`: ends a cancelled operation's tool, and lets no attempt start another."""
 
 from temporalio import activity
 
@@ -19,7 +19,7 @@ class StopActivities:
         """Interrupt the operation's tool, wait for its whole tree, and give the lease back.
 
         Raises:
-            LockHeld: another machine has the tool; its own worker must do it.
+            LockHeld: the tool runs on another machine, and only a worker there can stop it.
             Unreachable: the store does not answer.
         """
         async with heartbeating() as say:

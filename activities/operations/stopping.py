@@ -1,4 +1,4 @@
-"""Stops an operation from outside: no attempt of it need be there, nor come again."""
+"""Stops an operation from outside, whether or not an attempt of it is running."""
 
 import asyncio
 from pathlib import Path
@@ -11,11 +11,11 @@ from wire.private_files import write_private
 
 
 async def interrupt_runs(key: str, place: Subject, runs: Path) -> bool:
-    """Interrupts the key's tool and waits until its tree is gone; says whether one was alive.
+    """Interrupts the key's tool and waits until its tree is gone; returns whether one was alive.
 
     Args:
         key: The operation's key.
-        place: What it works on.
+        place: The subject it works on.
         runs: The folder of the key's runs on this machine.
     """
     await asyncio.to_thread(_ask_to_interrupt, runs)
@@ -27,15 +27,15 @@ async def interrupt_runs(key: str, place: Subject, runs: Path) -> bool:
 
 
 def _ask_to_interrupt(runs: Path) -> None:
-    """Seen by a supervisor that is being started right now, before it starts its tool."""
+    """A supervisor that is being started right now sees this file before it starts its tool."""
     for folder in runs.glob("*-*"):
         write_private(folder / INTERRUPT_FILE, b"")
 
 
 def give_lease_back(key: str, place: Subject, leases: Leases) -> Lease | None:
-    """Releases this machine's lease; returns another machine's, if it stands for the key.
+    """Releases this machine's lease; returns another machine's lease if that is for the key.
 
-    Whoever works on the subject here keeps the lease, and gives it back.
+    If another operation on this machine works on the subject, it keeps the lease and releases it.
     """
     with open_lock(place.driver_lock) as driver:
         if not lock(driver.descriptor, EXCLUSIVE, block=False):

@@ -1,12 +1,12 @@
-"""The supervisor: the small process that stays with one tool, whatever becomes of the worker.
+"""The supervisor: a small process that stays with one tool, whatever happens to the worker.
 
     python -m activities.operations.supervisor <spec.json>
 
-The worker starts it in a session of its own and may die or leave; the supervisor runs the commands,
-writes down how they go, interrupts them at their timeout, on request (SIGTERM or SIGINT to it), or
-when the lease is lost, and ends when no process of the tool's tree is left. It holds
-`supervisor.lock` (inherited from the worker, so there is no instant without it), and the tool's
-tree holds `tree.lock`. It imports little, so that it starts in some tens of milliseconds.
+The worker starts it in its own session, and may die or leave. The supervisor runs the commands,
+records their status, and interrupts them at their timeout, on request (SIGTERM or SIGINT to the
+supervisor), or when the lease is lost. It ends when no process of the tool's tree is left. It holds
+`supervisor.lock` (inherited from the worker, so held without a gap), and the tool's tree holds
+`tree.lock`. It imports little, so that it starts within some tens of milliseconds.
 """
 
 import contextlib
@@ -21,39 +21,39 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
 
-from activities.operations.adoption import adopt_orphans, bury_orphans
+from activities.operations.adoption import adopt_orphans, reap_orphans
 from activities.operations.file_lock import Lock, block_exclusive, block_until_free, is_held
-from activities.operations.leftovers import GRACE_SECONDS, tell_of_leftovers, tell_of_who_stays
+from activities.operations.leftovers import GRACE_SECONDS, log_leftovers, log_survivors
 from activities.operations.log_bound import LogKeeper
-from activities.operations.processes import identify, is_anybody_of
+from activities.operations.processes import has_processes, identify
 from activities.operations.snapshots import keep_snapshots
 from activities.operations.spec import INTERRUPT_FILE, OUTPUT_FILE, SNAPSHOT_FILE, Command, Spec
 from activities.operations.status import CommandStatus, Reason, Status, outcome_of_exits
 from activities.operations.steady_clock import steady
-from activities.operations.termination import Ladder
+from activities.operations.termination import Termination
 from store.leases import Leases, LeaseTaken, Machine
 from wire.private_files import open_private, write_new, write_private
 
 _NOT_FOUND: Final = 127
-"""The exit status that shells give to a program that cannot be started."""
+"""The exit status that shells report for a program that cannot be started."""
 
 _LONGEST_WAIT: Final = 24 * 3600.0
 
 _ROOM_SECONDS: Final = 6 * 3600.0
-"""How long the supervisor of a tool that has ended waits for room to write that down."""
+"""How long the supervisor waits for disk space to record that its tool has ended."""
 
 _TRY_AGAIN_SECONDS: Final = 1.0
 
 _OPEN_AFTER_SECONDS: Final = 5.0
-"""When the store is opened, and the lease first renewed. A remote store's library takes more memory
-than all the rest, and many tools are done by then; those that are not must not depend for long on
-files that an update of the worker replaces."""
+"""When the store is opened and the lease renewed for the first time. Not earlier, since a remote
+store's library takes more memory than everything else, and many tools have ended by then. Not
+later, since the library must be loaded before an update of the worker replaces its files."""
 
 _LOOK_AGAIN_SECONDS: Final = 0.1
 
 _MOST_STEPS: Final = 12
-"""Of the ladder, for what holds no lock: what outlives ten kills is another user's, as `sudo` makes
-them, or hangs in the system. It is nobody's work any more, and nothing waits for it."""
+"""How many termination steps are taken for processes that hold no lock. One that survives ten kills
+belongs to another user (started through `sudo`) or hangs in the kernel; it is not waited for."""
 
 Event = Literal["ended", "tree_gone", "interrupted", "lease_lost", "orphan_ended"]
 
@@ -76,14 +76,14 @@ class Supervisor:
         self._next = time.monotonic() + spec.run.timeout_seconds
         self._reason: Reason | None = None
         self._session = os.getsid(0) if os.getsid(0) == os.getpid() else None
-        self._ladder = Ladder(
+        self._termination = Termination(
             spec.tree_lock,
             spec.run.grace_seconds,
             spec.run.terminate_seconds,
             session=self._session,
         )
         self._decided = False
-        """The tool's own exit is saved: whatever comes now, that is how it ended."""
+        """Whether the tool's own exit is saved: nothing that happens later changes its outcome."""
         self._log = LogKeeper(spec.folder, with_room=spec.run.prints_what_it_cannot_save)
         self._children: list[subprocess.Popen[bytes]] = []
         self._ended = threading.Event()
@@ -91,7 +91,7 @@ class Supervisor:
         self._lease_trouble = "the store does not answer"
 
     def run(self) -> None:
-        """Runs the commands and returns when their whole tree is gone."""
+        """Runs the commands and returns once their whole tree is gone."""
         self._status.save(self._spec.folder)
         if (self._spec.folder / INTERRUPT_FILE).exists():
             self.interrupt()
@@ -108,26 +108,26 @@ class Supervisor:
         self._finish()
 
     def interrupt(self, *_: object) -> None:
-        """Interrupts the tool, once however often it is called: Terraform takes a second signal as
-        an order to leave without writing its state."""
+        """Interrupts the tool; further calls have no effect, since Terraform takes a second signal
+        as an order to exit without writing its state."""
         self._events.put(("interrupted", "the tool was interrupted on request"))
 
     def child_ended(self, *_: object) -> None:
-        """One of the tool's commands, or what became this process's child when its parent ended."""
+        """Handles SIGCHLD: one of the tool's commands ended, or an adopted orphan did."""
         self._events.put(("orphan_ended", ""))
 
     def _run_command(self, command: Command, status: CommandStatus, tree: Lock) -> bool:
-        """Runs a command to its end; says whether the next one may run."""
+        """Runs a command to its end; returns whether the next one may run."""
         if command.script is not None:
             write_new(
                 self._spec.folder / command.script_file, command.script.encode(), executable=True
             )
         if command.keeps_exit:
-            # First: what is said to be starting without it may have begun.
+            # Written first, since a command that is "starting" without this file may have begun.
             unbegun = self._spec.folder / command.unbegun_file
             write_private(unbegun, self._spec.machine["boot"].encode())
         status.state = "starting"
-        # Must be on the disk before the tool may act; so a failure to write ends the run here.
+        # Must be on the disk before the tool may act, so a failure to write ends the run here.
         self._status.save(self._spec.folder)
         try:
             child = self._start(command, tree)
@@ -137,12 +137,12 @@ class Supervisor:
             self._explain(f"{program} cannot be started: {error}")
             return False
         status.state, status.process = "running", identify(child.pid)
-        self._ladder.main = status.process
-        self._ladder.leaders.append(status.process)
+        self._termination.main = status.process
+        self._termination.leaders.append(status.process)
         self._save()
         threading.Thread(target=self._watch, args=(child,), name=command.name, daemon=True).start()
         exit_status = int(self._await("ended"))
-        self._ladder.main = None
+        self._termination.main = None
         self._ended_by(command, status, exit_status)
         return exit_status in command.ok
 
@@ -175,8 +175,8 @@ class Supervisor:
         self._save()
 
     def _watch(self, child: subprocess.Popen[bytes]) -> None:
-        """Tells when the child ended. It stays a zombie, where that can be: so its process group
-        keeps its number, and can still be signalled, until the whole tree is gone."""
+        """Queues an event when the child ends. Where possible the child is left a zombie, so that
+        its process group keeps its number and can be signalled until the whole tree is gone."""
         if sys.platform == "linux":
             end = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
             exited = end is not None and end.si_code == os.CLD_EXITED
@@ -186,47 +186,47 @@ class Supervisor:
             self._events.put(("ended", str(child.wait())))
 
     def _wait_for_tree(self) -> None:
-        if not is_held(self._spec.tree_lock) and not self._is_anybody_left():
+        if not is_held(self._spec.tree_lock) and not self._has_processes():
             return
         if self._reason is None:
             self._decided = True
             self._next = time.monotonic() + self._grace_for_leftovers()
-        elif self._ladder.taken == 1:
-            # The tool itself stopped when it was asked to, and left something running.
-            self._climb()
+        elif self._termination.steps_taken == 1:
+            # The tool itself stopped on request, and left something running.
+            self._terminate_further()
         threading.Thread(target=self._watch_tree, name="tree", daemon=True).start()
         self._await("tree_gone")
 
     def _watch_tree(self) -> None:
         block_until_free(self._spec.tree_lock)
-        while self._is_anybody_left():  # nobody tells of their end
-            if self._ladder.taken > _MOST_STEPS:
-                self._tell(tell_of_who_stays)
+        while self._has_processes():  # nothing signals when they end
+            if self._termination.steps_taken > _MOST_STEPS:
+                self._log_processes(log_survivors)
                 break
             time.sleep(_LOOK_AGAIN_SECONDS)
         self._events.put(("tree_gone", ""))
 
-    def _is_anybody_left(self) -> bool:
-        return self._session is not None and is_anybody_of(self._session)
+    def _has_processes(self) -> bool:
+        return self._session is not None and has_processes(self._session)
 
     def _grace_for_leftovers(self) -> float:
-        """What somebody's signal cut short may be in the middle of something."""
+        """Longer if a signal ended the tool, since its other processes may still be at work."""
         killed = any((command.exit or 0) < 0 for command in self._status.commands)
         return max(GRACE_SECONDS, self._spec.run.grace_seconds) if killed else GRACE_SECONDS
 
     def _end_leftovers(self) -> None:
-        if self._ladder.taken == 0:
-            self._tell(tell_of_leftovers)
-        self._climb()
+        if self._termination.steps_taken == 0:
+            self._log_processes(log_leftovers)
+        self._terminate_further()
 
-    def _tell(self, of_them: Callable[[Path, Path, int | None], None]) -> None:
+    def _log_processes(self, log: Callable[[Path, Path, int | None], None]) -> None:
         try:
-            of_them(self._spec.folder, self._spec.tree_lock, self._session)
+            log(self._spec.folder, self._spec.tree_lock, self._session)
         except OSError as error:
-            _report(f"what the tool left running cannot be named: {error}")
+            _report(f"the processes that the tool left running cannot be logged: {error}")
 
     def _await(self, wanted: Event) -> str:
-        """Waits for the event; meanwhile interrupts the tool when that is asked or due."""
+        """Waits for the event; meanwhile interrupts the tool on request or when it is due."""
         while True:
             try:
                 event, detail = self._events.get(timeout=self._until_due())
@@ -244,10 +244,10 @@ class Supervisor:
 
     def _on_event(self, event: Event, detail: str) -> None:
         if event == "orphan_ended":
-            bury_orphans({child.pid for child in self._children})
+            reap_orphans({child.pid for child in self._children})
         elif self._decided:
-            # What it left is not waited for any longer.
-            self._next = self._next if self._ladder.taken else time.monotonic()
+            # Leftover processes lose the rest of their grace period.
+            self._next = self._next if self._termination.steps_taken else time.monotonic()
         elif event in ("interrupted", "lease_lost"):
             self._begin_interruption(event, detail)
 
@@ -268,7 +268,7 @@ class Supervisor:
             message = f"the lease cannot be renewed: {self._lease_trouble}"
             self._begin_interruption("lease_lost", message)
         elif time.monotonic() >= self._next and self._reason:
-            self._climb()
+            self._terminate_further()
         elif time.monotonic() >= self._next:
             seconds = self._spec.run.timeout_seconds
             self._begin_interruption("timed_out", f"the tool did not end within {seconds:g} s")
@@ -277,16 +277,16 @@ class Supervisor:
         if self._reason is None:
             self._reason = self._status.interruption = reason
             self._explain(message)
-            self._climb()
+            self._terminate_further()
 
-    def _climb(self) -> None:
-        self._next = time.monotonic() + self._ladder.step()
+    def _terminate_further(self) -> None:
+        self._next = time.monotonic() + self._termination.step()
 
     def _keep_lease(self) -> None:
         """Renews the lease until the run ends, also while the tool is being interrupted.
 
-        In a thread of its own, since a store may take its time. Whether the lease lasts is watched
-        by the main loop, so that a store which never answers is noticed as well.
+        Runs in its own thread, since a store may be slow. The main loop watches whether the lease
+        still lasts, so that a store that never answers is noticed too.
         """
         spec = self._spec
         leases: Leases | None = None
@@ -300,7 +300,7 @@ class Supervisor:
             except LeaseTaken as error:
                 self._events.put(("lease_lost", str(error)))
                 return
-            except Exception as error:  # whatever it is, the lease is not renewed
+            except Exception as error:  # any error means that the lease was not renewed
                 self._lease_trouble = f"{type(error).__name__}: {error}"
             pause = self._until_renewal()
 
@@ -313,7 +313,7 @@ class Supervisor:
         self._log.end(is_over=True)
         self._status.outcome = self._reason or outcome_of_exits(self._status)
         until = time.monotonic() + _ROOM_SECONDS
-        # How it ended is known nowhere else, and a script cannot be repeated.
+        # Nothing else records how the tool ended, and a script cannot be repeated.
         while not self._save() and time.monotonic() < until:
             time.sleep(_TRY_AGAIN_SECONDS)
         self._ended.set()
@@ -323,10 +323,10 @@ class Supervisor:
         self._save()
 
     def _save(self) -> bool:
-        """Writes the status; a full disk must not make an orphan of the tool. Says whether it is
-        written."""
+        """Writes the status; returns whether it was written. A full disk must not end the
+        supervisor while its tool runs."""
         try:
-            # A tool that removed the folder of its run has ended all the same.
+            # The tool may have removed the folder of its own run.
             self._spec.folder.mkdir(mode=0o700, exist_ok=True)
             self._status.save(self._spec.folder)
         except OSError as error:
@@ -336,7 +336,7 @@ class Supervisor:
 
 
 def _leases(spec: Spec) -> Leases:
-    # Not at the top: most tools have ended by now, and each would have waited for this import.
+    # Imported here because most tools end before it is needed, and each start would wait for it.
     from store.opening import open_store  # noqa: PLC0415
 
     return Leases(open_store(spec.store), Machine(**spec.machine), seconds=spec.lease.seconds)
@@ -354,7 +354,7 @@ def main() -> None:
     spec = Spec.decode(path.read_bytes())
     path.unlink()
     os.umask(0o077)
-    # The tool inherits neither the lock, nor signals that the worker blocked.
+    # The tool must not inherit the lock; below, signals that the worker blocked are unblocked.
     os.set_inheritable(spec.supervisor_lock, False)
     supervisor = Supervisor(spec)
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -363,7 +363,7 @@ def main() -> None:
     try:
         adopt_orphans()
     except OSError as error:
-        _report(f"a daemon that the tool leaves may not be found: {error}")
+        _report(f"daemons that the tool leaves behind may not be found: {error}")
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     supervisor.run()
 

@@ -1,9 +1,9 @@
-"""How a tool is interrupted: kindly first, for good in the end.
+"""Terminates a tool in steps that become more forceful.
 
-SIGINT to its main process alone: Terraform then stops its provisioners and writes its state. After
-the grace, SIGTERM to the process group. Some seconds later, SIGKILL to the group and to every
-process that still holds the tree's lock, is in the supervisor's session or descends from it, again
-each second until none is.
+First SIGINT to its main process alone: Terraform then stops its provisioners and writes its state.
+After a grace period SIGTERM, and some seconds later SIGKILL, both to the process groups and to
+every other process that holds the tree lock, is in the supervisor's session or descends from the
+supervisor. SIGKILL is repeated each second until no process is left.
 """
 
 import signal
@@ -17,30 +17,30 @@ KILL_AGAIN_SECONDS: Final = 1.0
 
 
 @dataclass
-class Ladder:
-    """The steps for one tool; whoever uses it takes the next one after the wait it returns."""
+class Termination:
+    """The steps for one tool; the caller waits for as long as each step says before the next."""
 
     tree_lock: Path
     grace_seconds: float
     terminate_seconds: float
     main: Process | None = None
-    """The command that runs now; None once it ended."""
+    """The command that is running; None once it has ended."""
     leaders: list[Process] = field(default_factory=list)
     """All commands that were started: each leads a process group."""
     session: int | None = None
-    """Whose processes are of the tool too, whatever they hold."""
-    taken: int = 0
+    """A session whose processes belong to the tool, whether or not they hold the lock."""
+    steps_taken: int = 0
 
     def step(self) -> float:
         """Takes the next step and returns the seconds to wait before the one after it.
 
-        Without a main process the first step has nobody to ask, and is left out.
+        Without a main process the first step, SIGINT, is skipped.
         """
-        self.taken += 1
-        if self.taken == 1 and self.main and send(self.main, signal.SIGINT):
+        self.steps_taken += 1
+        if self.steps_taken == 1 and self.main and send(self.main, signal.SIGINT):
             return self.grace_seconds
-        if self.taken <= 2:
-            self.taken = 2
+        if self.steps_taken <= 2:
+            self.steps_taken = 2
             self._send_all(signal.SIGTERM)
             return self.terminate_seconds
         self._send_all(signal.SIGKILL)

@@ -48,7 +48,7 @@ async def apply_to_the_end(
     """
     end = found
     begins = end is None and not job.operation.started_elsewhere
-    if begins or not job.operation.was_noted(APPLYING):
+    if begins or not job.operation.was_attempted(APPLYING):
         # What comes after the first apply is compared by what remains of it.
         await asyncio.to_thread(
             require_bound, approved.record, job.space.artifact, job.space.rendered

@@ -287,7 +287,7 @@ async def test_a_script_that_is_rendered_otherwise_needs_a_key_of_its_own(
         with pytest.raises(OSError, match="full"):
             await site.step()
     monkeypatch.setattr(site, "text", lambda what, release: "echo other")
-    with pytest.raises(PolicyDenied, match="was let in for the script sha256:"):
+    with pytest.raises(PolicyDenied, match="was allowed for the script sha256:"):
         await site.step()
     assert site.ran() == {}
 

@@ -1,7 +1,7 @@
-"""Supervisors that are killed at a certain instant of their start.
+"""Supervisors that are killed at a chosen moment of their start.
 
-A supervisor imports `sitecustomize` from a folder of the test's as it starts, and so does no tool,
-whose environment is its own.
+A supervisor imports `sitecustomize` from a folder of the test as it starts. Tools do not, since
+their environment is not inherited.
 """
 
 import os
@@ -29,7 +29,7 @@ subprocess.Popen = Popen
 
 
 class DyingSupervisors:
-    """The next supervisor dies as it starts its tool: before it did, or at once after."""
+    """Makes the next supervisor die, either just before it starts its tool or just after."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._folder = folder
@@ -39,7 +39,7 @@ class DyingSupervisors:
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(folder), before])))
 
     def next_dies(self, *, started: bool) -> None:
-        """Have the next supervisor die, with its tool `started` or not."""
+        """Make the next supervisor die, after it `started` its tool or before."""
         left = self._folder / "left"
         left.touch()
         self._died.unlink(missing_ok=True)
@@ -48,5 +48,5 @@ class DyingSupervisors:
 
     @property
     def died(self) -> bool:
-        """Whether it has."""
+        """Whether that supervisor has died."""
         return self._died.exists()

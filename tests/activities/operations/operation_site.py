@@ -19,7 +19,7 @@ SUBJECT = "acme/vpc"
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """What another process does cannot be awaited: looks again until it is so."""
+    """Polls, since what another process does cannot be awaited."""
     async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0.02)
@@ -61,7 +61,7 @@ class Site:
     def shell(
         self, script: str, timeout: float = 60, grace: float = 20, terminate: float = 10
     ) -> ToolRun:
-        """A run of a shell script, in the folder where it may leave marks."""
+        """A run of a shell script, in the folder where it may leave files as marks."""
         return ToolRun(
             [Command("script", ["/bin/bash", "-c", script])],
             self.marks,

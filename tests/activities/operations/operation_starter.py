@@ -1,4 +1,4 @@
-"""A worker's stand-in, to be killed: opens an operation and runs a shell script for it."""
+"""Stands in for a worker that a test kills: opens an operation and runs a shell script for it."""
 
 import asyncio
 import json

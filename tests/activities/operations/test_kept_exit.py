@@ -1,4 +1,4 @@
-"""A command that writes its own exit status down: its end is known without its supervisor."""
+"""A command that records its own exit status: how it ended is known without its supervisor."""
 
 import asyncio
 import os

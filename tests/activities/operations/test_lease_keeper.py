@@ -1,4 +1,4 @@
-"""Keeping a lease: what the keeper does to whoever it keeps it for."""
+"""Keeping a lease: its end must not swallow a cancellation of the coroutine that holds it."""
 
 import asyncio
 

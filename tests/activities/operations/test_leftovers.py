@@ -1,4 +1,4 @@
-"""What a tool left in the background: how the tool ended does not depend on it, and it is ended."""
+"""Processes that a tool left in the background are ended, and do not affect how the tool ended."""
 
 import asyncio
 import os
@@ -93,7 +93,7 @@ async def test_what_ends_by_itself_soon_is_not_named(site: Site) -> None:
     assert (end.folder / OUTPUT_FILE).read_text() == ""
 
 
-async def test_arguments_are_not_told(site: Site) -> None:
+async def test_arguments_are_not_logged(site: Site) -> None:
     end = await run(site, shell(site, "sh -c 'sleep 3600; : hunter2' & exit 0"))
     said = (end.folder / OUTPUT_FILE).read_text()
     assert "ended now: " in said
@@ -102,8 +102,8 @@ async def test_arguments_are_not_told(site: Site) -> None:
 
 @pytest.mark.parametrize("keeps_exit", [False, True])
 async def test_it_is_so_without_the_supervisor(site: Site, keeps_exit: bool) -> None:
-    """An exit that the shell kept decides. Of one that nobody saw nothing is known, and that is no
-    timeout."""
+    """The exit that the shell recorded decides. Without one the run counts as lost, not as timed
+    out."""
     script = f"sleep 3600 & {NOTED}; until [ -e stop ]; do sleep 0.02; done; exit 0"
     running = asyncio.create_task(run(site, shell(site, script, keeps_exit=keeps_exit)))
     left = await left_by(site)
@@ -161,7 +161,7 @@ async def test_a_person_who_cancels_then_ends_what_was_left(
 
 @pytest.mark.parametrize("exit", [0, 3])
 async def test_a_daemon_is_ended_and_named(site: Site, exit: int) -> None:
-    """In a session of its own, adopted, and without any descriptor that it inherited."""
+    """The daemon has its own session, is adopted, and holds no inherited descriptor."""
     (site.marks / "daemon.py").write_text(DAEMON)
     script = f"{sys.executable} daemon.py && until [ -s left ]; do sleep 0.02; done; exit {exit}"
     end = await run(site, shell(site, script))
@@ -192,8 +192,8 @@ async def test_a_daemon_goes_with_a_tool_that_is_interrupted(site: Site) -> None
 
 
 async def test_what_loses_its_parent_stays_no_zombie(site: Site) -> None:
-    """A tool that runs for hours may leave thousands that end by themselves, and the tool's own end
-    is seen all the same."""
+    """A tool that runs for hours may leave thousands of processes that end by themselves; the
+    tool's own end must still be noticed."""
     script = "for n in $(seq 50); do (true & true &) ; done; touch all; until [ -e go ]; do :; done"
     running = asyncio.create_task(run(site, shell(site, f"{script}; exit 7")))
     await site.mark("all")
@@ -206,7 +206,7 @@ async def test_what_loses_its_parent_stays_no_zombie(site: Site) -> None:
 async def test_what_cannot_be_ended_is_named_and_waited_for_no_longer(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the daemon of another user, which `sudo` started."""
+    """Such as another user's daemon that `sudo` started."""
     (site.marks / "sitecustomize.py").write_text(DEAF)
     monkeypatch.setenv("PYTHONPATH", str(site.marks))
     (site.marks / "daemon.py").write_text(DAEMON)

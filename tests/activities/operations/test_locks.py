@@ -1,4 +1,4 @@
-"""File locks: who holds, who waits, and what becomes of a wait that is cancelled."""
+"""File locks: who holds one, who waits for one, and what happens to a wait that is cancelled."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The log of a tool that prints without end: its beginning and end, at their positions."""
+"""The log of a tool that prints endlessly keeps its beginning and its end, at unchanged offsets."""
 
 import asyncio
 import os
@@ -91,7 +91,7 @@ def test_a_printed_state_is_kept_whole(disk: Path) -> None:
 
 
 async def test_without_its_supervisor_a_tool_does_not_fill_the_disk_either(disk: Path) -> None:
-    """Who waits for it then keeps its log bounded, too."""
+    """The attempt that waits for the tool bounds its log instead."""
     site, go_on = Site(disk), disk / "go-on"
     os.mkfifo(go_on)
     script = f"echo begun; read word < {go_on}; yes some words | head -c {MANY}; echo; echo end"

@@ -41,7 +41,7 @@ async def test_a_young_tool_is_taken_to_need_what_it_has_not_taken_yet() -> None
     end = asyncio.Event()
     tasks = [asyncio.create_task(_admitted(limiter, said, end)) for _ in range(4)]
     await _settle()
-    # Three have room: after them the young ones will have taken everything.
+    # Only three fit: they are young, so all that they are assumed to need counts as taken.
     assert said.count("runs") == 3
     end.set()
     await asyncio.gather(*tasks)

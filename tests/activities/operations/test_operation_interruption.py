@@ -1,4 +1,4 @@
-"""Operations: who may interrupt a tool, how, and who may not."""
+"""Operations: who may interrupt a tool, who may not, and how a tool is interrupted."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ from contracts.errors import Draining, LockHeld
 from store.leases import Lease, Leases, Machine
 from tests.activities.operations.operation_site import KEY, SUBJECT, Site, until
 
-# `wait` is left for a trap at once; a shell that forks over and over may miss a signal.
+# A trap interrupts `wait` at once; a shell that forks in a loop may miss a signal.
 KIND = "trap 'touch asked; kill $s; exit 1' INT; sleep 60 & s=$!; touch up; wait $s"
 DEAF = "trap '' INT; touch up; while true; do sleep 0.05; done"
 SHORT = LeaseTerms(seconds=6, renew_seconds=0.2, margin_seconds=2)
@@ -39,7 +39,7 @@ async def test_then_it_terminates_the_group(site: Site) -> None:
 
 
 async def test_then_it_kills_whatever_holds_the_tree(site: Site) -> None:
-    # A process in a session of its own, deaf to everything, whose parent is gone.
+    # A process in its own session that ignores all signals, and whose parent is gone.
     deaf = (
         "trap '' INT TERM; (setsid bash -c \"trap '' TERM; touch out; exec sleep 60\" &) ; " + DEAF
     )
@@ -161,7 +161,7 @@ async def test_nothing_is_started_without_the_lease(site: Site) -> None:
 
 
 async def steal_lease(site: Site) -> None:
-    """As if this machine had slept until its lease expired, and another one had come."""
+    """As if this machine had slept until its lease expired, and another one had taken over."""
     site.store.delete(f"leases/{SUBJECT}.json")
     site.leases(Machine("there", "b")).acquire(SUBJECT, "k")
 
@@ -182,7 +182,7 @@ async def test_after_the_operators_second_signal_nothing_is_started(site: Site) 
     with pytest.raises(Draining, match="was not started"):
         await second
     assert not site.marked("later")
-    # Another worker process does it; nothing is known to have been started.
+    # Another worker process takes over; it knows of no tool that was started.
     async with site.operations().open("run-2/vpc/apply/0", SUBJECT, site.say) as operation:
         assert (operation.last, operation.started_elsewhere) == (None, False)
         assert (await operation.run("tool", site.shell("touch later"))).succeeded()

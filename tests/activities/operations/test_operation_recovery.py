@@ -26,7 +26,7 @@ def start(site: Site, script: str) -> subprocess.Popen[bytes]:
 
 
 async def start_and_kill(site: Site, script: str) -> None:
-    """A worker starts the script and dies at once when it is up."""
+    """A worker starts the script and is killed as soon as the script runs."""
     worker = start(site, script)
     await site.mark("up")
     await site.tool("1-tool")
@@ -173,7 +173,7 @@ async def test_a_run_of_another_machine_or_without_its_folder_was_started_elsewh
         assert operation.started_elsewhere
         assert operation.last is None
         assert await operation.attach() is None
-        # A run of this machine is numbered after it.
+        # A new run on this machine gets the next number.
         assert (await operation.run("tool", site.shell("true"))).folder.name == "2-tool"
     journal.begin_run("gone", "tool", site.machine)
     async with site.operations().open("gone", SUBJECT, site.say) as operation:

@@ -1,4 +1,4 @@
-"""Operations: how tools are run, and how their ends are told."""
+"""Operations: how tools are run, and how it is reported that they ended."""
 
 import asyncio
 import os
@@ -152,7 +152,7 @@ async def test_no_zombie_is_left(site: Site) -> None:
     await until(reaped)
 
 
-async def test_a_supervisor_that_cannot_start_is_told(
+async def test_a_supervisor_that_cannot_start_is_reported(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with site.operations().open(KEY, SUBJECT, site.say) as operation:

@@ -1,4 +1,4 @@
-"""`Operations.stop`: a tool whose attempt is gone, or whose next one has not begun, is ended."""
+"""`Operations.stop` ends a tool even if no attempt is waiting for it."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ KIND = "trap 'touch asked; exit 1' INT; touch up; while true; do sleep 0.05; don
 
 
 async def leave_running(site: Site, key: str = KEY) -> None:
-    """As a worker that was killed leaves its tool."""
+    """Leaves a tool running, as a worker does that is killed."""
 
     async def attempt() -> None:
         async with site.operations().open(key, SUBJECT, site.say) as operation:

@@ -97,7 +97,7 @@ async def test_an_outcome_is_recorded_once_and_given_at_once(site: Site) -> None
         first = await operation.record_failure("EngineFailed", "no such region")
         assert first == Outcome(failure=Failure("EngineFailed", "no such region"))
         assert await operation.record_result({"a": 1}) == first
-    # The subject is busy, and an operation that is done does not wait for it.
+    # The subject is busy, but an operation that is done does not wait for it.
     async with (
         operations.open("another", SUBJECT, site.say),
         operations.open(KEY, SUBJECT, site.say) as operation,
@@ -115,7 +115,7 @@ async def test_a_store_that_does_not_answer_can_be_tried_again(site: Site) -> No
             pass
 
 
-async def test_what_is_waited_for_is_told_to_the_worker_too(site: Site) -> None:
+async def test_the_worker_learns_what_is_waited_for_too(site: Site) -> None:
     told = list[str]()
     operations = Operations(
         site.store, folder_description(site.store.root), site.data, site.machine, told.append

@@ -1,4 +1,4 @@
-"""The newest whole version of a file that a tool writes in place outlives the tool."""
+"""The newest complete version of a file that a tool overwrites in place survives the tool."""
 
 import asyncio
 import os

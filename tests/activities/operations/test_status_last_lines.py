@@ -1,4 +1,4 @@
-"""The last lines of a tool: masked before they are cut, and never begun within a line."""
+"""The last lines of a tool's log are masked before they are cut, and begin with a whole line."""
 
 import json
 from pathlib import Path
@@ -44,8 +44,8 @@ def test_at_most_so_many_lines_and_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("length", [10, 200_000])
 @pytest.mark.parametrize("after", ["", "\n\nError: Failed to persist state\n"])
-def test_a_printed_state_is_not_told(tmp_path: Path, length: int, after: str) -> None:
-    """Also where it began long before what is looked at, and where its end is missing."""
+def test_a_printed_state_is_not_shown(tmp_path: Path, length: int, after: str) -> None:
+    """Not even if the state began long before the tail, or if its end is missing."""
     document = {"version": 4, "terraform_version": "1.11.4", "lineage": "l", "id": ["x" * length]}
     state = json.dumps(document, indent=2)
     for printed in (state + after, state[: len(state) // 2]):
@@ -55,6 +55,6 @@ def test_a_printed_state_is_not_told(tmp_path: Path, length: int, after: str) ->
         assert ("Failed to persist" in told) == ("Failed to persist" in printed)
 
 
-def test_what_only_looks_like_a_state_is_told(tmp_path: Path) -> None:
+def test_what_only_looks_like_a_state_is_shown(tmp_path: Path) -> None:
     text = '{\n  "version": 4,\n  "name": "chart"\n}\nx {\n  "version": 4,\n'
     assert end(tmp_path, text).last_lines() == text.strip("\n")

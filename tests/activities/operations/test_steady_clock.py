@@ -1,4 +1,4 @@
-"""A clock that is set while a tool runs ends no lease and no tool."""
+"""Setting the wall clock while a tool runs ends neither its lease nor the tool."""
 
 import asyncio
 import time
