@@ -1,4 +1,4 @@
-"""Which tests start processes: `make fast` leaves those out, `make test` runs everything."""
+"""Marks tests that start processes: `make fast` leaves them out, `make test` runs everything."""
 
 import signal
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from tests.s3_server import ENVIRONMENT, UNSET, S3Server, running_s3
 from tests.stored.generations import GENERATIONS, copy_of
 from tests.terraform import see_the_library
 
-# None fails because the machine is busy. `make test` and `make fast` try the same examples each
-# time, so that a change is blamed for what it did alone; `make fuzz` looks for new ones.
+# No deadlines, so that no test fails because the machine is busy. `make test` and `make fast` try
+# the same examples each time, so that a failure is due to the change; `make fuzz` tries new ones.
 for profile, examples, chance in (("full", 100, False), ("fast", 20, False), ("fuzz", 500, True)):
     settings.register_profile(
         profile,
@@ -27,10 +27,10 @@ settings.load_profile("full")
 
 TESTS = Path(__file__).parent
 
-# Each of a thousand data folders has one.
+# Small, since each of a thousand data folders has such a file.
 reserve._MOST_BYTES = 1024 * 1024
 
-# A shell's background job ignores it, and so would all that the tests start and press Ctrl-C on.
+# A shell's background job ignores SIGINT, and so would all processes that the tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -38,7 +38,7 @@ PROCESSES = ("workflows", "activities/operations", "exclave/commands")
 """Folders whose tests start a Temporal server, or supervisors with tools."""
 
 WITHOUT = {"test_determinism.py", "test_replay.py", "test_turn_queue.py"}
-"""Modules of those folders that start none."""
+"""Modules in those folders that start no process."""
 
 
 def pytest_configure() -> None:
@@ -89,7 +89,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
-    """What a test that plays with chance begins with."""
+    """The seed of a test that uses random numbers."""
     number: int = request.config.getoption("--seed")
     return number
 
@@ -102,7 +102,7 @@ def s3_server() -> Iterator[S3Server]:
 
 @pytest.fixture
 def s3_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a worker's environment has, for stores in `s3_server`; nothing of the person's own."""
+    """A worker's environment for stores in `s3_server`, without the person's own settings."""
     for name in UNSET:
         monkeypatch.delenv(name, raising=False)
     for name, value in ENVIRONMENT.items():

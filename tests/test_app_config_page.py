@@ -1,4 +1,4 @@
-"""docs/app-config.md makes an app from nothing; what it shows is checked as it stands there."""
+"""Checks the app that docs/app-config.md writes, exactly as the page shows it."""
 
 import re
 from pathlib import Path
@@ -26,7 +26,7 @@ def checked(tmp_path: Path) -> CheckedApp:
 
 
 def test_the_app_of_the_page_has_no_fault(checked: CheckedApp) -> None:
-    assert checked.problems == checked.asked_for, "nothing but that it has no runner"
+    assert checked.problems == checked.asked_for, "only that it has no runner"
 
 
 def test_its_graph_is_as_the_page_says(checked: CheckedApp) -> None:

@@ -1,4 +1,4 @@
-"""The house itself: rooms, names, the lock."""
+"""The repository itself: packages ("rooms"), names, imports, the lock files."""
 
 import ast
 import re
@@ -28,7 +28,7 @@ def test_every_room_says_what_it_is_for() -> None:
 
 
 def test_no_other_distribution_owns_a_room() -> None:
-    """Rooms are top-level packages: another one of the same name would shadow ours."""
+    """Rooms are top-level packages; a foreign package of the same name would shadow ours."""
     owners = packages_distributions()
     taken = {room: set(owners.get(room, [])) - {"exclave"} for room in ROOMS}
     assert {room: others for room, others in taken.items() if others} == {}
@@ -39,7 +39,7 @@ def _module(file: Path) -> str:
 
 
 def _imports(file: Path) -> Iterator[str]:
-    """What a file imports anywhere: within functions and for type checkers, too."""
+    """What a file imports anywhere, including within functions and for type checkers."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
             yield from (one.name for one in node.names)

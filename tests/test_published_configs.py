@@ -1,4 +1,4 @@
-"""The program that reads every config below a folder twice."""
+"""bench.published_configs, which reads every config below a folder twice."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def test_each_example_is_found_and_read_the_same_twice() -> None:
     assert all(one.is_same and one.frozen and not one.errors for one in rows), as_text(rows)
 
 
-def test_what_is_wrong_is_told_below_its_config(tmp_path: Path) -> None:
+def test_what_is_wrong_is_reported_below_its_config(tmp_path: Path) -> None:
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "a/b/metadata.toml").write_text('version = "v3"\nodd = 1\n')
     [config] = configs(tmp_path)

@@ -1,4 +1,4 @@
-"""Which Python CI takes beside the first one, among what a machine has."""
+"""Which second Python version CI uses, among those that the machine has."""
 
 import os
 import subprocess
@@ -11,10 +11,10 @@ RUNS_NOT = ""
 
 
 def chosen(folder: Path, minors: dict[str, str], pyenv: str | None = None) -> str:
-    """What is printed where there are these commands, each with what it says of itself."""
-    for name, told in minors.items():
+    """The script's output on a machine with these commands and the versions that they report."""
+    for name, version in minors.items():
         command = folder / name
-        command.write_text(f"#!/bin/sh\n{f'echo {told}' if told else 'exit 127'}\n")
+        command.write_text(f"#!/bin/sh\n{f'echo {version}' if version else 'exit 127'}\n")
         command.chmod(0o700)
     if pyenv is not None:
         (folder / "pyenv").write_text(f"#!/bin/sh\n{pyenv}\n")
@@ -34,7 +34,7 @@ def chosen(folder: Path, minors: dict[str, str], pyenv: str | None = None) -> st
         ({"python3": "11 /a"}, ""),
         ({"python3": "11 /a", "python3.11": "11 /b"}, ""),
         ({"python3": "11 /a", "python3.12": "12 /b", "python3.13": "13 /c"}, "/c"),
-        # As pyenv's shims are, which stand in the PATH for versions that are not chosen.
+        # Like pyenv's shims, which are in the PATH even for versions that are not selected.
         ({"python3": "11 /a", "python3.12": "12 /b", "python3.13": RUNS_NOT}, "/b"),
         ({"python3": "11 /a", "python3.10": RUNS_NOT}, ""),
         ({"python3": "13 /c", "python3.11": "11 /a", "python3.12": "12 /b"}, "/a"),

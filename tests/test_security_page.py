@@ -1,4 +1,4 @@
-"""SECURITY.md names a test for each claim; a name that leads to nothing would be an empty one."""
+"""SECURITY.md names a test for each claim, and each of these tests must exist."""
 
 import re
 from pathlib import Path

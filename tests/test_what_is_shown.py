@@ -1,14 +1,14 @@
-"""What a person sees goes through one door, and a line ends at a line feed."""
+"""All text for a person is written in one place, and only a line feed ends a line."""
 
 import re
 
 from tests.test_house import ROOMS, ROOT
 
 WRITERS = {"exclave/screens/terminal.py", "exclave/output.py"}
-"""They write what `apps.display_text` has shown."""
+"""These write text that `apps.display_text` has made harmless."""
 
 FINDERS = {"activities/secrets/masking.py"}
-"""It looks for what may have been printed, in whatever lines."""
+"""It searches text that tools printed, with any kind of line ends."""
 
 
 def sources(*rooms: str) -> dict[str, str]:
@@ -17,7 +17,7 @@ def sources(*rooms: str) -> dict[str, str]:
 
 
 def test_no_text_is_split_where_unicode_has_a_line_end() -> None:
-    """`str.splitlines` ends lines at ten characters that anybody may write into a value."""
+    """`str.splitlines` splits at ten characters, all of which may occur in somebody's value."""
     found = {name for name, text in sources(*ROOMS).items() if ".splitlines(" in text}
     assert found == FINDERS
 

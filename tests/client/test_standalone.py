@@ -58,7 +58,7 @@ async def test_an_answer_of_another_install_is_refused_and_deleted(there: Encryp
     await until(lambda: nothing_is_left(there))
 
 
-async def test_a_worker_that_is_away_is_told_and_nothing_is_left(there: EncryptedPlane) -> None:
+async def test_a_worker_that_is_away_is_reported_and_nothing_is_left(there: EncryptedPlane) -> None:
     with pytest.raises(Away):
         await asked(there)
     await until(lambda: nothing_is_left(there))

@@ -36,7 +36,7 @@ while True:
 
 
 class Said:
-    """What a person was told, awaited line by line."""
+    """The lines printed for a person, awaited one by one."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -47,7 +47,7 @@ class Said:
         self._queue.put_nowait(text)
 
     async def until(self, part: str) -> str:
-        """Wait for a line that holds `part`."""
+        """Wait for a line that contains `part`."""
         async with asyncio.timeout(20):
             while True:
                 line = await self._queue.get()
@@ -62,7 +62,7 @@ def said() -> Said:
 
 @pytest.fixture
 def stand_in(tmp_path: Path) -> Callable[..., Program]:
-    """Makes a program that serves until it was asked `patience` times, and logs each time."""
+    """Makes a program that ends after `patience` signals, and logs each of them."""
 
     (tmp_path / "asked.log").touch()
 
@@ -77,7 +77,7 @@ def stand_in(tmp_path: Path) -> Callable[..., Program]:
 
 @pytest.fixture
 def free_ports() -> list[int]:
-    """Four ports of the loopback address that nobody listens on."""
+    """Four free ports of the loopback address."""
     with ExitStack() as held:
         ports: list[int] = []
         for _ in range(4):
@@ -89,7 +89,7 @@ def free_ports() -> list[int]:
 
 @pytest.fixture
 def registry(tmp_path: Path, free_ports: list[int]) -> Iterator[dict[str, str]]:
-    """The real registry process, by its push and its pull URL."""
+    """The real registry process: its push and its pull URL."""
     push, pull = (f"127.0.0.1:{port}" for port in free_ports[:2])
     read_end, write_end = os.pipe()
     process = subprocess.Popen(
@@ -111,7 +111,7 @@ def registry(tmp_path: Path, free_ports: list[int]) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def declaration_file(tmp_path: Path, free_ports: list[int]) -> Path:
-    """A declaration whose addresses are free; without gateway and codec, it starts sooner."""
+    """A declaration with free addresses, without gateway and codec, so that it starts faster."""
     ports = free_ports
     path = tmp_path / "temporal-dev.yaml"
     path.write_text(

@@ -1,4 +1,4 @@
-"""Every certificate that is made here passes the checks that Python makes from 3.13 on."""
+"""Every certificate that Exclave makes passes the checks of Python 3.13 and later."""
 
 import shutil
 import ssl
@@ -21,7 +21,7 @@ from tests.gateway.authority import make_authority, renew
 
 @dataclass(frozen=True)
 class Served:
-    """What a server shows, and what its clients know it by."""
+    """A server's certificate and key, and the authority by which clients check it."""
 
     ca: Path
     certificate: Path
@@ -71,13 +71,13 @@ EVERY_AUTHORITY = [
 
 def strict(ca: Path) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=ca)
-    # What Python 3.13 sets by itself.
+    # Python 3.13 sets this by default.
     context.verify_flags |= ssl.VERIFY_X509_STRICT | ssl.VERIFY_X509_PARTIAL_CHAIN
     return context
 
 
 def handshake(served: Served) -> None:
-    """Shake hands as a client that checks strictly does, without a network.
+    """Make a TLS handshake with a strict client, without a network.
 
     Raises:
         ssl.SSLError: the server's certificate is refused.
@@ -124,7 +124,7 @@ def test_certificates_pass_openssl_s_strict_verification(
 
 
 def of_an_older_version(folder: Path) -> Certificates:
-    """As an older `exclave dev` left them: the authority does not say what its key is for."""
+    """Certificates of an older `exclave dev`, whose authority lacks its key's usage."""
     made = files(folder)
     make_certificates(made)
     key = generate_private_key(SECP256R1())

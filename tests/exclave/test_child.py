@@ -50,7 +50,7 @@ async def test_it_serves_under_its_pid_in_a_session_of_its_own(
         ("os.kill(os.getpid(), 9)", "one ended with signal 9 before it was ready"),
     ],
 )
-async def test_dying_before_it_serves_is_told_with_its_status(
+async def test_dying_before_it_serves_is_reported_with_its_status(
     make: Make, stand_in: Callable[..., Program], first: str, how: str
 ) -> None:
     with pytest.raises(FailedToStart, match=how):
@@ -88,7 +88,7 @@ async def test_a_probe_does_not_pass_for_a_dead_process(
         await make(program).start()
 
 
-async def test_a_killed_process_is_told_and_started_again(
+async def test_a_killed_process_is_reported_and_started_again(
     make: Make, stand_in: Callable[..., Program], said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(child_module, "FIRST_DELAY_SECONDS", 0.01)
@@ -174,9 +174,9 @@ async def test_the_data_folder_is_held_while_a_child_lives(
     with hold(tmp_path) as held:
         child = Child(stand_in("one"), *held, said)
         await child.start()
-    # As if `exclave dev` had been killed: its own descriptor is closed, the child's is not.
-    told = rf"pids: one {child.pid}\).*kill {child.pid}"
-    with pytest.raises(DataFolderInUse, match=told), hold(tmp_path):
+    # As if `exclave dev` had been killed: its own descriptor is closed, but not the child's.
+    message = rf"pids: one {child.pid}\).*kill {child.pid}"
+    with pytest.raises(DataFolderInUse, match=message), hold(tmp_path):
         pytest.fail("was not held")
     await child.stop()
     with hold(tmp_path):

@@ -1,4 +1,4 @@
-"""The declaration of the development control plane: what it takes, and how it refuses."""
+"""The declaration of the development control plane: what it accepts, and how it refuses."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -74,8 +74,8 @@ def test_without_a_word_there_is_a_gateway_and_encryption(tmp_path: Path) -> Non
     assert str(declaration.gateway) == "127.0.0.1:7443"
     assert str(declaration.codec) == "127.0.0.1:8234"
     [first, _] = build_workers(declaration)
-    assert "--address" not in first.argv, "it knows the gateway alone"
-    assert "--keys" not in first.argv, "what it may read it is handed when it enrols"
+    assert "--address" not in first.argv, "it knows only the gateway"
+    assert "--keys" not in first.argv, "it gets its keys when it enrols"
     assert "--ui-codec-endpoint" in temporal_server(declaration).argv
 
 
@@ -91,7 +91,7 @@ def test_plain_is_asked_for_by_name(tmp_path: Path) -> None:
         assert "write IP:PORT" in said
 
 
-def test_every_problem_is_told_with_file_and_key(tmp_path: Path) -> None:
+def test_every_problem_is_reported_with_file_and_key(tmp_path: Path) -> None:
     text = RIGHT.replace("namespace: dev", "namespace: Dev").replace("data: data", "dta: data")
     lines = refusal(tmp_path, text).splitlines()
     file = tmp_path / "temporal-dev.yaml"
@@ -156,5 +156,5 @@ def test_the_projects_own_declaration_is_right() -> None:
     config = declaration.temporal.dynamic_config
     assert declaration.namespace == "dev"
     assert str(declaration.temporal.address) == "127.0.0.1:7233"
-    # Together with worker commands it makes a draining worker spin.
+    # Together with worker commands, this setting makes a draining worker spin.
     assert "frontend.enableCancelWorkerPollsOnShutdown" not in config

@@ -20,7 +20,7 @@ NAMES = {"temporal", "registry", "codec", "gateway", "control", "build"}
 
 
 class Dev:
-    """A running `exclave dev`, and what it says."""
+    """A running `exclave dev`, and its output."""
 
     def __init__(self, file: Path) -> None:
         self.declaration: Declaration = read_declaration(file)
@@ -34,7 +34,7 @@ class Dev:
         self.lines: list[str] = []
 
     def until(self, part: str) -> str:
-        """Read on until a line holds `part`."""
+        """Read lines until one contains `part`."""
         assert self.process.stdout
         for line in self.process.stdout:
             self.lines.append(line)
@@ -43,7 +43,7 @@ class Dev:
         raise AssertionError(f"{part!r} was never said:\n{''.join(self.lines)}")
 
     def pids(self) -> dict[str, int]:
-        """What `pids.json` says."""
+        """The content of `pids.json`."""
         text = (self.declaration.data / "pids.json").read_text()
         found: dict[str, int] = json.loads(text)
         return found
@@ -96,7 +96,7 @@ def test_it_comes_up_restarts_what_dies_and_leaves_nothing(
     os.kill(first["control"], signal.SIGKILL)
     assert "restarting it" in dev.until("control worker ended with signal 9")
     dev.until("control worker is up again")
-    # It comes back by the key that it made for itself: its token is used, and gone.
+    # It comes back with its own key, since its token is used up.
     [token] = dev.declaration.data.glob("build-workers/*/enrolment-token")
     token.unlink()
     os.kill(first["build"], signal.SIGKILL)
@@ -155,6 +155,6 @@ def test_a_second_one_names_the_first_ones_processes(start: Callable[[], Dev]) -
     assert second.process.returncode == 1
     assert "in use by another `exclave dev`" in said
     assert f"control {pids['control']}" in said
-    # It has not touched the first one's record.
+    # It has not changed the first one's record.
     assert first.pids() == pids
     assert first.stop() == 0

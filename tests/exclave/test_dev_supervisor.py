@@ -1,4 +1,4 @@
-"""The control plane as a whole: order of draining, signals, and a start that fails half-way."""
+"""The whole control plane: order of draining, signals, and a start that fails half-way."""
 
 import asyncio
 import os
@@ -63,7 +63,7 @@ async def test_workers_end_first_then_the_registry_then_temporal(
     assert not (tmp_path / "data" / "pids.json").exists()
 
 
-async def test_the_second_signal_reaches_workers_and_the_third_tells_who_is_left(
+async def test_the_second_signal_reaches_workers_and_the_third_names_those_left(
     plane: Callable[..., Supervisor], said: Said, tmp_path: Path
 ) -> None:
     control_plane = plane(build={"patience": 3})
@@ -83,7 +83,7 @@ async def test_the_second_signal_reaches_workers_and_the_third_tells_who_is_left
     for name in ("temporal", "registry", "build"):
         assert f"{name} (pid " in line
     assert not running.done()
-    # The person's own kill of that worker ends the wait.
+    # A person kills that worker, which ends the wait.
     os.kill(int(line.split("build (pid ")[1].split(")")[0]), signal.SIGKILL)
     await running
 

@@ -1,4 +1,4 @@
-"""What `--help` says, of all commands and of each; and how little it takes to say it."""
+"""`--help` of all commands and of each one, and how few modules it imports."""
 
 import subprocess
 import sys
@@ -41,7 +41,7 @@ def test_groups_of_commands_are_reached_as_well() -> None:
     assert "set-input" in result.stdout
 
 
-def test_a_misspelt_command_is_told_the_right_one() -> None:
+def test_the_right_spelling_of_a_command_is_suggested() -> None:
     result = run(app, ["depoly"])
     assert result.exit_code == 2
     assert "Did you mean 'deploy'" in result.stderr
@@ -59,7 +59,7 @@ def test_a_misspelt_command_is_told_the_right_one() -> None:
         ["status", "acme", "--output", "xml"],
     ],
 )
-def test_wrong_usage_is_told_before_anything_is_asked(arguments: list[str]) -> None:
+def test_wrong_usage_is_reported_before_anything_is_asked(arguments: list[str]) -> None:
     result = run(app, arguments, env={"TEMPORAL_ADDRESS": "127.0.0.1:1"})
     assert result.exit_code == 2, result.output
     assert "does not answer" not in result.output

@@ -1,4 +1,4 @@
-"""The page on one install, of which everything may come from somebody else."""
+"""The page about one install, on which any text may come from somebody else."""
 
 import pytest
 
@@ -42,18 +42,18 @@ def page(words: str, message: str) -> InstallDetails:
     )
 
 
-def told(capsys: pytest.CaptureFixture[str], found: InstallDetails) -> list[str]:
+def shown_lines(capsys: pytest.CaptureFixture[str], found: InstallDetails) -> list[str]:
     show_details(Lines(), found)
     return capsys.readouterr().out.split("\n")
 
 
 def test_nothing_on_a_page_is_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    honest = told(capsys, page("x", "EngineFailed: it failed"))
-    forged = told(capsys, page(FORGED, "EngineFailed: it failed\u2028  db  applied"))
+    honest = shown_lines(capsys, page("x", "EngineFailed: it failed"))
+    forged = shown_lines(capsys, page(FORGED, "EngineFailed: it failed\u2028  db  applied"))
     assert len(forged) == len(honest)
     assert all(line == shown(line) for line in forged)
-    # What a tool printed is in lines of its own, below the run that failed, and set in.
-    longer = told(capsys, page("x", "EngineFailed: it failed\nnet  applied"))
+    # Tool output is on separate, indented lines below the run that failed.
+    longer = shown_lines(capsys, page("x", "EngineFailed: it failed\nnet  applied"))
     assert len(longer) == len(honest) + 1
     assert "      net  applied" in longer, "it cannot look like a row of the table"
 

@@ -1,4 +1,4 @@
-"""Whatever is written to a terminal is written as what it is, and on its own line."""
+"""Whatever text is written to a terminal is shown unambiguously, and on its own line."""
 
 import json
 
@@ -13,7 +13,7 @@ from exclave.screens.terminal import Lines, write
 HOSTILE = st.text(
     st.sampled_from("\n\r\t\x0b\x85\u2028\u2029\u202e\u200b\x1b[8m\x1b[31m\x9b\x07 a-+")
 )
-# The same capture for every example: each reads what it wrote itself.
+# All examples share this capture; each one reads only its own output.
 same_capture = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 

@@ -1,4 +1,4 @@
-"""`exclave upload`, as a person types it."""
+"""`exclave upload`, run like a person would."""
 
 import json
 import re
@@ -42,12 +42,12 @@ def test_the_pull_address_takes_no_upload(registry: dict[str, str]) -> None:
     assert result.stdout == ""
 
 
-def test_every_problem_is_told_one_a_line_and_nothing_is_uploaded(tmp_path: Path) -> None:
+def test_every_problem_is_reported_one_a_line_and_nothing_is_uploaded(tmp_path: Path) -> None:
     folder = tmp_path / "shop"
     shutil.copytree(SHOP, folder)
     (folder / "metadata.toml").write_text('version = "v9"\n')
     (folder / "inputs.toml").write_text("[[input]\n")
-    # Nothing listens there: a config with problems does not even try.
+    # Nothing listens there: with a broken config, the command does not even connect.
     result = run(app, ["upload", str(folder), "--registry", "http://127.0.0.1:1"])
     lines = result.stderr.splitlines()
     assert result.exit_code == 1

@@ -1,4 +1,4 @@
-"""`exclave worker set-input`: into the store that the enrolment names."""
+"""`exclave worker set-input` writes into the store that the enrolment names."""
 
 import contextlib
 from pathlib import Path
@@ -53,7 +53,7 @@ def test_into_the_bucket(tmp_path: Path, s3_server: S3Server, s3_environment: No
 
 
 @pytest.mark.usefixtures("s3_environment")
-def test_a_bucket_that_cannot_be_used_is_told(tmp_path: Path, s3_server: S3Server) -> None:
+def test_a_bucket_that_cannot_be_used_is_reported(tmp_path: Path, s3_server: S3Server) -> None:
     named = {"store": "s3://not-there/acme", "store_endpoint": s3_server.endpoint}
     status, said = set_input(tmp_path, PLAIN.model_copy(update=named))
     assert status == 1

@@ -1,4 +1,4 @@
-"""`exclave worker plans`, `approve`, `deny` and `journal`, on a worker's store and journal."""
+"""`exclave worker plans`, `approve`, `deny` and `journal`, on a worker's store and audit log."""
 
 import json
 from dataclasses import replace
@@ -74,8 +74,10 @@ def test_nothing_waits(side: Side) -> None:
 
 def test_the_one_that_waits_is_approved_without_naming_it(side: Side) -> None:
     one = side.ask("net", "a")
-    told = f"net: 1 to create; {one.digest}, of release {one.release} in deploy/acme/7, waits since"
-    assert f"{told} 2030-" in side.run("plans")
+    beginning = (
+        f"net: 1 to create; {one.digest}, of release {one.release} in deploy/acme/7, waits since"
+    )
+    assert f"{beginning} 2030-" in side.run("plans")
     assert "approved: net: 1 to create" in side.run("approve")
     answer = answered(side.store, one)
     assert answer is not None and answer.decision == "approved" and "@" in answer.by
@@ -104,8 +106,8 @@ def test_a_view_is_shown_as_what_it_is(side: Side) -> None:
     save_plan(side.store, one.plan_key, SAVED, record, PlanFiles(b"", b"", view))
     said = side.run("plans", "--view")
     assert "    + x.y\n        + a = \\u001b[31m1\\u2028+ z\n" in said
-    [told] = json.loads(side.run("plans", "--view", "-o", "json"))["plans"]
-    assert (told["component"], told["view"].split("\n")[3]) == (
+    [plan] = json.loads(side.run("plans", "--view", "-o", "json"))["plans"]
+    assert (plan["component"], plan["view"].split("\n")[3]) == (
         "net", "    + a = \\u001b[31m1\\u2028+ z",
     )  # fmt: skip
 
@@ -129,10 +131,10 @@ def test_a_line_of_the_journal_is_one_line_whatever_is_in_it(side: Side) -> None
     assert r"deploy/acme/7\u000a     2  2030  told: x\u2028y\u202e\u001b[8m" in said
 
 
-def test_a_whole_journal_is_told_with_its_head(side: Side) -> None:
-    told = side.journal.append("told", activity="terraform.apply", component="net", verdict="x")
-    side.journal.append("ran", told=told.number, label="apply", plan_file="sha256:" + "f" * 64)
-    last = side.journal.append("ended", told=told.number, outcome="ok")
+def test_a_whole_journal_is_reported_with_its_head(side: Side) -> None:
+    first = side.journal.append("told", activity="terraform.apply", component="net", verdict="x")
+    side.journal.append("ran", told=first.number, label="apply", plan_file="sha256:" + "f" * 64)
+    last = side.journal.append("ended", told=first.number, outcome="ok")
     keep_head(side.store, Machine.here(side.data).id, last.head)
     said = side.run("journal", "--verify")
     head = f"{last.number}:{last.hash}"
@@ -156,7 +158,7 @@ def test_a_whole_journal_is_told_with_its_head(side: Side) -> None:
     assert [one["kind"] for one in documents] == ["told", "ran", "ended"]
 
 
-def test_a_journal_that_was_cut_off_is_told_by_the_store_and_by_the_head(side: Side) -> None:
+def test_a_journal_that_was_cut_off_is_reported_by_the_store_and_by_the_head(side: Side) -> None:
     heads = [side.journal.append("told", n=n).head for n in range(4)]
     keep_head(side.store, Machine.here(side.data).id, heads[2])
     file = side.data / FOLDER / "00000001.jsonl"
@@ -185,10 +187,10 @@ def test_a_changed_line_is_named_by_its_number(side: Side) -> None:
 def test_no_journal_yet(side: Side) -> None:
     assert "lines     0" in side.run("journal", "--verify")
     assert side.run("journal") == ""
-    assert not (side.data / FOLDER).exists(), "who looks must not make what the worker writes"
+    assert not (side.data / FOLDER).exists(), "reading must not create files of the worker"
 
 
-def test_wrong_usage_is_told(side: Side) -> None:
+def test_wrong_usage_is_reported(side: Side) -> None:
     assert "is no head" in side.run("journal", "--verify", "--head", "abc", status=2)
     assert "belong to --verify" in side.run("journal", "--first", "3", status=2)
     assert "is no time" in side.run("journal", "--since", "yesterday", status=2)

@@ -1,4 +1,4 @@
-"""Processes behind a real gateway, whose control side is that of the gateway's own tests."""
+"""Processes behind a real gateway, with the control side of the gateway's own tests."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass
 class Running:
-    """A process of ours, and what it says."""
+    """One of our processes, and its output."""
 
     process: subprocess.Popen[bytes]
     log: Path
@@ -59,10 +59,10 @@ def gateway_settings(folder: Path, port: int, temporal: str, more: str = "") -> 
     """The settings of one gateway.
 
     Args:
-        folder: Where they are written, with a certificate whose authority is `ca.pem` there.
-        port: Where it listens.
-        temporal: Where it finds Temporal.
-        more: Sections besides that of Temporal.
+        folder: The folder for the settings and a certificate; its authority is `ca.pem`.
+        port: The port to listen on.
+        temporal: Temporal's address.
+        more: Sections besides `[temporal]`.
     """
     certificate = make_certificate(folder)
     secret = folder / "secret"

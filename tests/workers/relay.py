@@ -1,4 +1,4 @@
-"""A door before Temporal that refuses what a test says, as often as it says."""
+"""A relay in front of Temporal that refuses the calls that a test names, as often as it says."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,11 +10,11 @@ from grpc import StatusCode, aio
 
 @dataclass
 class Relay(grpc.GenericRpcHandler):
-    """Passes calls on, in bytes."""
+    """Passes calls on as bytes."""
 
     temporal: str
     refusals: dict[str, tuple[StatusCode, int]] = field(default_factory=dict)
-    """By RPC: how it is refused, and how many times more."""
+    """By RPC: the status to refuse it with, and how many times more."""
     address: str = ""
 
     def service(self, details: grpc.HandlerCallDetails) -> "grpc.RpcMethodHandler[bytes, bytes]":

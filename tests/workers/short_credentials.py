@@ -1,9 +1,9 @@
-"""The real gateway, whose credentials live for seconds.
+"""The real gateway, with credentials that live for seconds.
 
 python -m tests.workers.short_credentials SECONDS gateway.toml
 """
 
-# First: gRPC reads environment variables as it is imported, which this one's import sets.
+# First, since this module sets environment variables that gRPC reads when it is imported.
 from workers import gateway_main  # isort: split
 
 import sys

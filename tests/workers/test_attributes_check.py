@@ -1,4 +1,4 @@
-"""Search attributes are looked at by their types, before any work is taken."""
+"""The types of search attributes are checked before any work is taken."""
 
 import asyncio
 import logging
@@ -35,13 +35,13 @@ async def add(client: Client, kind: "IndexedValueType.ValueType", *names: str) -
     )
 
 
-async def told(caplog: pytest.LogCaptureFixture, part: str) -> None:
+async def logged(caplog: pytest.LogCaptureFixture, part: str) -> None:
     async with asyncio.timeout(60):
         while part not in caplog.text:
             await asyncio.sleep(0.05)
 
 
-async def test_one_of_another_type_is_told_with_what_to_do(
+async def test_one_of_another_type_is_reported_with_what_to_do(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("workers.attributes_check._AGAIN_SECONDS", 0.1)
@@ -63,7 +63,7 @@ async def test_one_of_another_type_is_told_with_what_to_do(
         with pytest.raises(NotAsDeclared, match=f"{ATTRIBUTE_STATUS} is of the type Text"):
             await server_answers(address, "dev")
         waiting = asyncio.create_task(has_attributes(TemporalAddress(address, "dev")))
-        await told(caplog, "No work is taken: The namespace dev lacks search attributes")
+        await logged(caplog, "No work is taken: The namespace dev lacks search attributes")
         assert f"search-attribute remove --namespace dev --name {ATTRIBUTE_STATUS}" in caplog.text
         assert f"--name {ATTRIBUTE_RELEASE} --type Keyword" in caplog.text
         assert not waiting.done()

@@ -1,4 +1,4 @@
-"""A build worker that knows one address: it enrols, builds, pushes, and is revoked; encrypted."""
+"""A build worker that knows only the gateway: it enrols, builds, pushes, and is revoked."""
 
 import time
 from collections.abc import AsyncIterator
@@ -62,7 +62,7 @@ async def org(tmp_path: Path, master: MasterKeys) -> AsyncIterator[Org]:
 
 
 def enrolment(folder: Path, port: int, ca: Path, org: Org) -> Path:
-    """What the vendor has put on the build worker's machine."""
+    """The files that the vendor has put on the build worker's machine."""
     made = BuildEnrolment.of(
         namespace=ORG,
         gateway=f"https://127.0.0.1:{port}",
@@ -89,8 +89,8 @@ async def built(client: Client, source: str, number: int) -> BuildResult:
     return found
 
 
-async def told(org: Org, run: str) -> tuple[list[Payload], list[Payload]]:
-    """What the run was told and answered, and what its activities were, as it lies in Temporal."""
+async def payloads_of(org: Org, run: str) -> tuple[list[Payload], list[Payload]]:
+    """The payloads of the run itself and of its activities, as stored in Temporal."""
     own: list[Payload] = []
     activities: list[Payload] = []
     async for event in org.client.get_workflow_handle(run).fetch_history_events():
@@ -102,7 +102,7 @@ async def told(org: Org, run: str) -> tuple[list[Payload], list[Payload]]:
 
 
 async def an_install_cannot_push(org: Org, gateway: GatewayAddress, folder: Path) -> None:
-    """With a credential that is good: its worker is enrolled as any is."""
+    """An enrolled install worker with a valid credential cannot push."""
     token = folder / "token"
     folder.mkdir()
     token.write_text(org.token("install/acme").render())
@@ -142,8 +142,8 @@ async def test_a_build_worker_s_life_behind_the_gateway(
             release = (await built(org.client, source, 1)).release
             assert layout.repository(app_repository("shop")).manifest(release).data
 
-            # What is the app's stays the app's; the worker has a key for what it is told alone.
-            own, activities = await told(org, "build/shop/1")
+            # The app's payloads stay the app's; the worker's key reads only its own tasks.
+            own, activities = await payloads_of(org, "build/shop/1")
             assert {payload.metadata[SUBJECT] for payload in own} == {b"app/shop"}
             assert {payload.metadata[SUBJECT] for payload in activities} == {b"build"}
             keys = WorkerKeys.from_bytes(keys_for_worker(ORG, "build", tmp_path / "keys.json"))
@@ -168,19 +168,19 @@ async def test_a_build_worker_s_life_behind_the_gateway(
             await check(org, source, seconds=60)
             worker.process.kill()
             worker.process.wait()
-        # Its token is used, and so not needed any more.
+        # Its token is used up and not needed any more.
         (file.parent / TOKEN_FILE).unlink()
         with running(tmp_path / "again.log", *argv) as worker:
             await worker.says("Working on the queue build")
             assert (await built(org.client, source, 2)).reused
     enrolled = (await org.page()).subjects["build"].keys
-    assert len(enrolled) == 1, "it came back with the key that it had"
+    assert len(enrolled) == 1, "it came back with its key"
     logs = b"".join(log.read_bytes() for log in tmp_path.glob("*.log"))
     assert b"eyJ" not in logs, "no credential"
 
 
 async def check(org: Org, source: str, seconds: float) -> None:
-    """By an activity of its own on the build workers' queue."""
+    """Run a check as a standalone activity on the build workers' queue."""
     await org.client.execute_activity(
         CHECK.name,
         CheckSource(app="shop", source=source),

@@ -34,10 +34,10 @@ class Cli:
     address: str
     codec: str
     log: Path
-    """Of the codec server."""
+    """The codec server's address."""
 
     def ask(self, *words: str, auth: str | None = None, codec: bool = True) -> tuple[int, str]:
-        """Its exit status, and everything that it says."""
+        """Run it; returns its exit status and all its output."""
         flags = ["--address", self.address, "--namespace", ORG, "-o", "json"]
         if codec:
             flags += ["--codec-endpoint", self.codec]
@@ -54,7 +54,7 @@ class Cli:
 
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[Client]:
-    """Of the control side; one run, of which no worker knows, is there."""
+    """A client of the control side, and one run that no worker takes."""
     keys = MasterKeys.new()
     keys.write(tmp_path / "keys.json")
     async with await WorkflowEnvironment.start_local(
@@ -74,7 +74,7 @@ async def cli(client: Client, tmp_path: Path, unused_tcp_port: int) -> AsyncIter
     log = tmp_path / "codec.log"
     reads, writes = os.pipe()
     flags = ("--listen", f"127.0.0.1:{unused_tcp_port}", "--namespace", ORG)
-    with log.open("wb") as told:
+    with log.open("wb") as output:
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "workers.codec", *flags),
@@ -83,7 +83,7 @@ async def cli(client: Client, tmp_path: Path, unused_tcp_port: int) -> AsyncIter
             cwd=Path(__file__).resolve().parents[2],
             env=os.environ | {READY_VARIABLE: str(writes)},
             pass_fds=[writes],
-            stderr=told,
+            stderr=output,
         )
     os.close(writes)
     with os.fdopen(reads, "rb") as pipe:
@@ -95,7 +95,7 @@ async def cli(client: Client, tmp_path: Path, unused_tcp_port: int) -> AsyncIter
 
 
 def encoding(said: str, event: str) -> str:
-    """How the input in that event is encoded, as the CLI has it."""
+    """The encoding of the input in that event, as shown by the CLI."""
     [attributes] = [one[event] for one in json.loads(said)["events"] if event in one]
     return base64.b64decode(attributes["input"]["payloads"][0]["metadata"]["encoding"]).decode()
 
@@ -110,7 +110,7 @@ async def test_the_cli_reads_and_writes_plain_text_with_the_token(cli: Cli) -> N
     status, said = cli.history(auth=f"Bearer {TOKEN}")
     assert (status, encoding(said, STARTED)) == (0, "json/plain")
     for auth in (None, "Bearer another"):
-        # It asks again and again, and in the end does not say what it was told: the log does.
+        # The CLI retries and finally does not show the reason; the codec server's log does.
         status, said = cli.history("--command-timeout", "2s", auth=auth)
         assert status != 0 and "data" not in said, said
     assert "Refused 127.0.0.1: Show the codec server's token" in cli.log.read_text()

@@ -1,4 +1,4 @@
-"""A control worker that was killed is not waited for long by the runs that it had in memory."""
+"""Runs that a killed control worker had in memory do not wait for it for long."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ from workers.control import make
 
 ROOT = Path(__file__).parents[2]
 DEFAULT_SECONDS = 10
-"""As long as the SDK would have a task wait for the worker that has the run in memory."""
+"""The SDK's default wait for the worker that has the run in memory."""
 
 pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="module")]
 
@@ -34,7 +34,7 @@ async def client() -> AsyncIterator[Client]:
 
 @pytest.fixture
 def control_workers(client: Client) -> Iterator[list["subprocess.Popen[bytes]"]]:
-    """Two of them, either of which may take over from the other."""
+    """Two control workers; either can take over from the other."""
     address = client.service_client.config.target_host
     argv = [
         *(sys.executable, "-m", "workers.control", "--address", address, "--namespace", "dev"),
@@ -52,7 +52,7 @@ def control_workers(client: Client) -> Iterator[list["subprocess.Popen[bytes]"]]
 
 
 async def who_has_it(run: Handle) -> int:
-    """The pid of the worker that decided last in the run."""
+    """The pid of the worker that answered the run's last workflow task."""
     identity = ""
     async for event in run.fetch_history_events():
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
@@ -61,7 +61,7 @@ async def who_has_it(run: Handle) -> int:
 
 
 async def waits_for_the_dead(run: Handle) -> list[float]:
-    """How long tasks of the run waited for a worker that did not take them, in seconds."""
+    """How long the run's tasks waited for a worker that did not take them, in seconds."""
     found, scheduled = [], 0
     async for event in run.fetch_history_events():
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED:
@@ -94,5 +94,5 @@ async def test_an_approval_counts_soon(
         next(one for one in control_workers if one.pid == pid).wait()
         await approve(run, "net")
         await run.result()
-    # By the server's clock; it may also know at once that nobody is there, and wait for nobody.
+    # By the server's clock. The server may also know at once that the worker is gone.
     assert all(seconds < DEFAULT_SECONDS / 2 for seconds in await waits_for_the_dead(run))

@@ -1,4 +1,4 @@
-"""A control worker has no tools: it leaves in bounded time, whatever its runs do."""
+"""A control worker runs no tools, so it exits in bounded time, whatever its runs do."""
 
 import signal
 import subprocess
@@ -16,7 +16,7 @@ from tests.workflows.workflow_site import WORKER, Handle, Site, until
 
 ROOT = Path(__file__).parents[2]
 FAR_LONGER_SECONDS = 60
-"""Than it may take: it would take a day."""
+"""Well below the day that the drain would take otherwise."""
 
 pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="module")]
 
@@ -44,7 +44,7 @@ def control_worker(plane: EncryptedPlane, tmp_path: Path) -> Iterator[subprocess
 
 
 def leaves(process: "subprocess.Popen[str]") -> str:
-    """What it says when it is told to leave."""
+    """Signal it to end; returns its output."""
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=FAR_LONGER_SECONDS)
     assert process.returncode == 0, said
@@ -52,7 +52,7 @@ def leaves(process: "subprocess.Popen[str]") -> str:
 
 
 async def deprovisioning(plane: EncryptedPlane, install: str) -> tuple[Site, Handle]:
-    """A run that waits for what its worker says of the install."""
+    """A run that waits for its install worker's answer."""
     site, worker = Site(plane.client, install), plane.install_worker(install)
     await site.begin()
     task = await worker.take()
@@ -64,7 +64,7 @@ async def deprovisioning(plane: EncryptedPlane, install: str) -> tuple[Site, Han
 async def test_while_a_run_waits_for_the_turn_of_another(
     plane: EncryptedPlane, control_worker: "subprocess.Popen[str]"
 ) -> None:
-    """The look at the one that holds the turn lasts as long as that."""
+    """Watching the run that holds the turn lasts as long as another one waits."""
     site, _ = await deprovisioning(plane, "waits")
     second = await site.run("deprovision", {})
     await site.waits_for_turn(second)

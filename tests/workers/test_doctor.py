@@ -1,4 +1,4 @@
-"""`exclave worker doctor` on real servers: what it finds of each fault, and no secret is told."""
+"""`exclave worker doctor` on real servers: its finding for each fault, without any secret."""
 
 import asyncio
 import json
@@ -39,14 +39,14 @@ ALL_WELL = ["name ok", "connect ok", "tls ok", "http ok", "clock ok", "grpc ok"]
 def nothing_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     proxies = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
     for name in (*proxies, *VARIABLES):
-        # Set first, so that what is set meanwhile is put back, too.
+        # Set first, so that variables set meanwhile are restored, too.
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
 
 
 @dataclass
 class Machine:
-    """A customer's machine, with a stack."""
+    """A customer's machine with a stack."""
 
     folder: Path
     gateway: str
@@ -93,7 +93,7 @@ def marks(found: list[Finding]) -> list[str]:
     return [f"{one.check} {'ok' if one.ok else 'FAILS'}" for one in found]
 
 
-async def tells_time(_: Request) -> Response:
+async def answers_time(_: Request) -> Response:
     return JSONResponse({"time": time.time()})
 
 
@@ -107,9 +107,9 @@ async def gateway(
     *names: str,
     issuer: str = "authority of the tests",
     ended: bool = False,
-    clock: object = tells_time,
+    clock: object = answers_time,
 ) -> AsyncIterator[tuple[int, Path]]:
-    """A real gateway, without a Temporal behind it: its port, and the file of its authority."""
+    """A real gateway without Temporal behind it; yields its port and its authority's file."""
     made = make_certificate(folder / "tls", names=names, issuer=issuer, ended=ended)
     authority = Authority(made.ca, made.key, made.file, made.key)
     time_route = Route("/v1/time", clock, methods=["GET"])  # type: ignore[arg-type]
@@ -125,13 +125,13 @@ async def test_nothing_is_in_the_way(tmp_path: Path) -> None:
         found = await machine.examined()
     assert marks(found) == [*ALL_WELL, "credential ok", "use ok", "terraform ok", "disk ok"], found
     assert token.partition(".")[2] not in repr(found)
-    assert not (tmp_path / "data" / "identity").exists(), "no keys are made by looking"
+    assert not (tmp_path / "data" / "identity").exists(), "a check makes no keys"
 
 
 async def test_a_proxy_and_a_private_authority(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The authority is the customer's own, given by ca_bundle; the name only the proxy knows."""
+    """`ca_bundle` gives the customer's own authority; only the proxy can resolve the name."""
     async with gateway(tmp_path, NAME) as (port, ca):
         knows = {f"{NAME}:443": ("127.0.0.1", port)}
         async with connect_proxy(ConnectProxy(knows, f"exclave:{PASSWORD}")) as proxy:
@@ -175,7 +175,7 @@ async def test_faults_of_certificates_and_clocks(
     tmp_path: Path, fault: str, check: str, words: str, advice: str
 ) -> None:
     name = "other.example.com" if fault == "wrong name" else "127.0.0.1"
-    clock = is_behind if fault == "clock" else tells_time
+    clock = is_behind if fault == "clock" else answers_time
     async with gateway(
         tmp_path, name, issuer="Corp Inspection CA", ended=fault == "ended", clock=clock
     ) as (port, ca):
@@ -293,13 +293,13 @@ def test_the_command(tmp_path: Path) -> None:
     machine.extra = {}
     machine.file.write_text(machine.enrolment.render())
     done = CliRunner().invoke(worker, [*arguments, "--output", "json"])
-    told = json.loads(done.output)
-    assert (done.exit_code, told["ok"], told["install"]) == (1, False, "acme")
-    assert [one["check"] for one in told["checks"] if not one["ok"]] == ["connect", "credential"]
+    answer = json.loads(done.output)
+    assert (done.exit_code, answer["ok"], answer["install"]) == (1, False, "acme")
+    assert [one["check"] for one in answer["checks"] if not one["ok"]] == ["connect", "credential"]
 
 
 @pytest.mark.process
-async def test_a_full_disk_is_told(tmp_path: Path) -> None:
+async def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 16) as disk:
         machine = Machine(disk, "https://127.0.0.1:1")
         before = {one.check: one for one in await machine.examined()}

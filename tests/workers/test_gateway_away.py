@@ -1,4 +1,4 @@
-"""The gateway is away for longer than credentials live, and nobody has to be started anew."""
+"""The gateway is away for longer than credentials live, and nothing has to be restarted."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-# First: it finds the parts of the gateway's tests.
+# First, since it sets up the modules of the gateway's tests.
 from tests.workers.behind_gateway import gateway_settings, running  # isort: split
 
 from temporalio import activity
@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.process, pytest.mark.long]
 
 LIFE_SECONDS = 6
 AWAY_SECONDS = 75
-"""More than the 60 s for which the SDK tries a poll on that is refused for good."""
+"""More than the 60 s for which the SDK retries a poll that is refused for good."""
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def build_stack(folder: Path, gateway: str, ca: Path, org: Org) -> Path:
 
 
 async def polled(org: Org, queue: str) -> None:
-    """Something takes a task from the queue, and says that it does not know it."""
+    """Whether a worker takes a task from the queue and refuses it as unknown."""
     handle = await org.client.start_activity(
         "nobody.knows.it",
         id=uuid4().hex,
@@ -130,7 +130,7 @@ async def test_workers_wait_renew_and_go_on_and_a_finished_result_arrives(
             await soon(long.began.wait())
             gateway.process.kill()
             gateway.process.wait()
-        # Half of the time with work under way, half of it with a result that nobody takes.
+        # Half of the time, work is running; the other half, its result cannot be delivered.
         await asyncio.sleep(AWAY_SECONDS / 2)
         long.end.set()
         await asyncio.sleep(AWAY_SECONDS / 2)
@@ -148,7 +148,7 @@ async def test_workers_wait_renew_and_go_on_and_a_finished_result_arrives(
 
 
 async def busy(org: Org, gateway: GatewayAddress, folder: Path) -> TemporalAddress:
-    """How a worker of ours in this process reaches the gateway."""
+    """How a worker in this process reaches the gateway."""
     token = folder / "busy-token"
     token.write_text(org.token("install/busy").render())
     keys = folder / "busy"

@@ -1,4 +1,4 @@
-"""The real gateway's process is told to leave while an answer is on its way through it."""
+"""The real gateway's process gets a signal to end while an answer is passing through it."""
 
 import asyncio
 import signal
@@ -28,11 +28,11 @@ from wire.network.gateway_address import GatewayAddress
 pytestmark = pytest.mark.process
 
 ANSWER = "what it came to " * 4096
-"""More than anything else that a quiet gateway sends to Temporal in this time."""
+"""More bytes than anything else that a quiet gateway sends to Temporal in this time."""
 
 
 class Wire:
-    """Passes connections on to the first target that takes them; what is sent can be held back."""
+    """Passes connections on to the first target that accepts them; can hold back what is sent."""
 
     def __init__(self, *targets: str) -> None:
         self._targets = [target.rpartition(":") for target in targets]
@@ -43,12 +43,12 @@ class Wire:
         self.holds_the_answer = asyncio.Event()
 
     def hold(self) -> None:
-        """From now on nothing more gets to the target; what it sends passes."""
+        """From now on, nothing more reaches the target; what it sends still passes."""
         self._held = 0
         self._flows.clear()
 
     def release(self) -> None:
-        """Let it all pass."""
+        """Let everything pass again."""
         self._flows.set()
 
     @asynccontextmanager
@@ -103,7 +103,7 @@ class Wire:
                 if ended:
                     return
         except ConnectionError:
-            # Either side may go away at any time; the other learns of it by the close below.
+            # Either side may disconnect at any time; the other one notices by the close below.
             return
         finally:
             if reading is not None:
@@ -132,7 +132,7 @@ async def org() -> AsyncIterator[Org]:
 
 @asynccontextmanager
 async def working(org: Org, gateway: GatewayAddress, folder: Path) -> AsyncIterator[None]:
-    """An install worker, enrolled at the gateway, with an activity of ours."""
+    """An install worker, enrolled at the gateway, with an activity of this test."""
     folder.mkdir()
     token = folder / "token"
     token.write_text(org.token("install/acme").render())
@@ -195,10 +195,10 @@ async def test_an_answer_on_its_way_arrives_while_the_worker_goes_elsewhere(
         await soon(to_temporal.holds_the_answer.wait())
         leaving.process.send_signal(signal.SIGTERM)
         await leaving.says("leaving")
-        # Its polls are answered, so that the worker asks elsewhere, while the answer still waits.
+        # Its polls are answered, so the worker polls elsewhere while the answer still waits.
         assert await soon((await started(org, "elsewhere")).result()) == ANSWER
         assert leaving.process.poll() is None, "it waits for what is on its way"
-        # Cut off, it would have been sent again by now, and have come through the other gateway.
+        # If it had been cut off, it would have been sent again through the other gateway by now.
         assert (await held.describe()).status is ActivityExecutionStatus.RUNNING
         to_temporal.release()
         assert await soon(held.result()) == ANSWER

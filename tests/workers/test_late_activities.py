@@ -1,4 +1,4 @@
-"""An install worker's activities, before their engines are imported, are what they will be."""
+"""An install worker's activities look the same before and after their engines are imported."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A worker's log tells where an error came from, and none of its words."""
+"""A worker's log shows where an error came from, but not its message."""
 
 import io
 import logging
@@ -32,7 +32,7 @@ def failed(secret: str) -> Exception:
         return error
 
 
-def test_an_exception_is_told_by_type_and_stack_alone() -> None:
+def test_an_exception_is_reported_by_type_and_stack_alone() -> None:
     text = logged(failed("hunter2"))
     assert text.startswith("ERROR It failed.\n")
     assert "hunter2" not in text
@@ -65,12 +65,12 @@ def test_what_others_chose_begins_no_line() -> None:
 
 
 def test_an_id_makes_no_head_of_the_journal_in_the_log() -> None:
-    """Who can raise false alarms has made the true one worth nothing."""
+    """Whoever can raise false alarms makes true ones worthless."""
     forged = TELLS_HEAD % f"9:sha256:{'b' * 64}"
     format = WordlessExceptions("%(asctime)s %(levelname)s dev %(name)s: %(message)s")
 
-    def line(name: str, words: str, *told: object) -> str:
-        return format.format(logging.LogRecord(name, logging.INFO, "", 1, words, told, None))
+    def line(name: str, words: str, *arguments: object) -> str:
+        return format.format(logging.LogRecord(name, logging.INFO, "", 1, words, arguments, None))
 
     for name in ("temporalio.activity", GUARD):
         for words in ("Completing activity as failed (%s)", "%s", "x\n%s", forged):

@@ -1,4 +1,4 @@
-"""The life of a worker's process: what it is refused does not end it, nor lose what it has done."""
+"""The life of a worker's process: refusals neither end it nor lose its results."""
 
 import asyncio
 import dataclasses
@@ -49,7 +49,7 @@ async def relay(server: Client) -> AsyncIterator[Relay]:
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same tries, without the waits in between."""
+    """The same attempts, without the waits between them."""
     logging.getLogger("workers.process").setLevel(logging.INFO)
     quick = dataclasses.replace(
         connection._PATIENT, initial_interval_millis=1, max_interval_millis=2
@@ -59,7 +59,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Renewals:
-    """A credential that is asked for and counted."""
+    """A credential that counts its renewals."""
 
     token = "a credential"
 
@@ -67,7 +67,7 @@ class Renewals:
         self.count = 0
 
     def attach(self, client: Client) -> None:
-        """It stays as it is."""
+        """Nothing to do."""
 
     async def renew(self) -> None:
         self.count += 1
@@ -77,7 +77,7 @@ class Renewals:
 async def living(
     where: TemporalAddress, queue: str, *activities: Callable[..., object]
 ) -> AsyncIterator["asyncio.Task[int]"]:
-    """A worker of ours, in this process; its task ends with the status that it exits with."""
+    """A worker in this process; its task returns the exit status."""
 
     def make(client: Client) -> Worker:
         return Worker(
@@ -113,8 +113,8 @@ async def start(client: Client, name: str = "greet") -> ActivityHandle[str]:
 async def test_a_result_outlives_more_refusals_than_the_sdk_has_tries(
     server: Client, relay: Relay
 ) -> None:
-    """Zero retries mean any number to the SDK, which says so nowhere; and the client that a worker
-    is given afterwards keeps them."""
+    """To the SDK, zero retries mean any number, which is not documented; and a client that a worker
+    gets later keeps its own setting."""
     rpc = "RespondActivityTaskCompleted"
     relay.refusals[rpc] = (StatusCode.UNAVAILABLE, MORE_THAN_THE_SDKS_TEN)
     async with living(TemporalAddress(relay.address, ORG), install_queue("acme"), greet):
@@ -127,7 +127,7 @@ async def test_a_result_outlives_more_refusals_than_the_sdk_has_tries(
 async def test_who_is_refused_renews_its_credential_and_goes_on_in_the_same_process(
     server: Client, relay: Relay, status: StatusCode, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The SDK ends a worker on it, at once where it asks before it begins."""
+    """The SDK ends a worker on a refusal; at once, if the refusal comes before it begins."""
     relay.refusals["DescribeNamespace"] = (status, 6)
     credential = Renewals()
     where = TemporalAddress(relay.address, ORG, credential=credential)
@@ -141,7 +141,7 @@ async def test_who_is_refused_renews_its_credential_and_goes_on_in_the_same_proc
 
 @pytest.mark.usefixtures("hurried")
 async def test_without_a_credential_it_goes_on_too(server: Client, relay: Relay) -> None:
-    """A control worker reaches Temporal without one of ours."""
+    """A control worker reaches Temporal without such a credential."""
     relay.refusals["DescribeNamespace"] = (StatusCode.PERMISSION_DENIED, 6)
     async with living(TemporalAddress(relay.address, ORG), install_queue("acme"), greet) as task:
         assert await soon((await start(server)).result()) == "hello acme"
@@ -161,21 +161,21 @@ async def test_the_second_signal_does_not_wait_for_a_control_plane_that_is_away(
             while relay.refusals[rpc][1] > 1_000_000 - MORE_THAN_THE_SDKS_TEN:
                 await asyncio.sleep(0.01)
         os.kill(os.getpid(), signal.SIGTERM)
-        await told(caplog, "Draining")
+        await logged(caplog, "Draining")
         assert not task.done(), "the result is still sent"
         os.kill(os.getpid(), signal.SIGTERM)
         assert await soon(task) == 0
     assert "has not accepted every result" in caplog.text
 
 
-async def told(caplog: pytest.LogCaptureFixture, words: str) -> None:
+async def logged(caplog: pytest.LogCaptureFixture, words: str) -> None:
     async with asyncio.timeout(60):
         while words not in caplog.text:
             await asyncio.sleep(0.01)
 
 
 def test_a_fault_of_its_own_is_no_refusal() -> None:
-    """Such a process is not gone on with: nobody knows what state it is in."""
+    """Such a process must end, since its state is unknown."""
     refused, fault = RuntimeError("Activity worker failed"), RuntimeError("Activity worker failed")
     refused.__cause__ = RuntimeError("Poll failure: Status { code: Unauthenticated }")
     fault.__cause__ = KeyError("task_token")

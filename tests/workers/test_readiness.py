@@ -1,4 +1,4 @@
-"""Saying once, on an inherited pipe, that a process serves."""
+"""A process announces once, on an inherited pipe, that it is ready."""
 
 import os
 
@@ -37,7 +37,7 @@ def test_whoever_asked_may_have_gone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("value", ["three", "987654"])
-def test_a_wrong_descriptor_is_told(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_a_wrong_descriptor_is_reported(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("EXCLAVE_READY_FD", value)
     with pytest.raises(ValueError, match="EXCLAVE_READY_FD"):
         announce_ready()

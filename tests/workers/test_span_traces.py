@@ -1,4 +1,4 @@
-"""Traces of a worker: what is sent, to a gateway that refuses, is away, or may not be told."""
+"""A worker's traces: what is sent, also if the gateway refuses or is away, or if they are off."""
 
 import asyncio
 import threading
@@ -20,7 +20,7 @@ SOON = 0.02
 
 
 class Renewed:
-    """A credential that is another one for each request."""
+    """A credential that differs for each request."""
 
     def __init__(self) -> None:
         self.shown = 0
@@ -71,7 +71,7 @@ async def test_a_run_is_a_trace_of_attempts_and_their_tools(
             tool.end("failed", failed=True, attributes={"exclave.tool.exit_code": 1})
             span.end(outcome, failed=outcome != "ok", attributes={})
         await tracing.leave()
-    # A batch goes when the worker leaves, however short it lived.
+    # A batch is sent when the worker exits, however short its life.
     first_tool, failed, _, good = spans(collector)
     trace = trace_of(RUN)
     assert {one.trace_id for one in spans(collector)} == {trace.trace_id.to_bytes(16)}
@@ -136,7 +136,7 @@ async def test_what_is_refused_for_good_is_dropped(
 
 
 async def test_what_waits_is_bounded_and_the_oldest_goes(caplog: pytest.LogCaptureFixture) -> None:
-    # The first batch does not end until much has happened.
+    # The first batch takes long, so that much happens meanwhile.
     there = threading.Event()
     asked = threading.Event()
 
@@ -185,7 +185,7 @@ async def test_once_the_customer_says_no_nothing_goes_not_even_what_waited() -> 
     assert (collector.asked, spans(collector)) == (1, [])
 
 
-async def test_what_cannot_be_told_of_is_done_all_the_same(
+async def test_work_is_done_even_if_no_trace_can_be_sent(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "hunter2")

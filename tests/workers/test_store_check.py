@@ -1,4 +1,4 @@
-"""A worker waits for its store before it takes work, and says what it waits for."""
+"""A worker waits for its store before it takes work, and logs what it waits for."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ def way(s3_server: S3Server) -> Iterator[Way]:
 
 
 class Worker:
-    """A real worker, whose control plane is away: of its life, only the beginning is seen."""
+    """A real worker whose control plane is away, so that only its start is tested."""
 
     def __init__(self, folder: Path, enrolment: Enrolment) -> None:
         file = folder / "acme.toml"
@@ -52,7 +52,7 @@ class Worker:
         )
 
     def says(self, words: str) -> str:
-        """The next line with the words."""
+        """The next line that contains these words."""
         assert self.process.stderr is not None
         for line in self.process.stderr:
             if words in line:
@@ -82,10 +82,10 @@ def test_a_store_that_cannot_be_used_is_waited_for(
 ) -> None:
     way.look = lambda request: refused(403, "AccessDenied")
     worker = Worker(tmp_path, enrolment)
-    told = worker.says("No work is taken")
-    assert f"the store {enrolment.store} at {way.endpoint} cannot be used" in told
-    assert "s3:PutObject" in told
-    assert "Trying again in 1 s" in told
+    line = worker.says("No work is taken")
+    assert f"the store {enrolment.store} at {way.endpoint} cannot be used" in line
+    assert "s3:PutObject" in line
+    assert "Trying again in 1 s" in line
     way.look = lambda request: None
     worker.says("Waiting for the control plane")
     assert worker.leave() == 0
@@ -99,7 +99,7 @@ def test_a_worker_whose_store_keeps_silent_leaves_at_once(
         worker = Worker(tmp_path, enrolment.model_copy(update={"store_endpoint": endpoint}))
         connection, _ = silent.accept()
         with connection:
-            assert worker.leave() == 0, "and not after the minute that the store is waited for"
+            assert worker.leave() == 0, "without waiting for the store's timeout of a minute"
 
 
 def test_a_folder_that_cannot_be_used_is_waited_for(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_folder_that_cannot_be_used_is_waited_for(tmp_path: Path) -> None:
 async def test_a_full_disk_is_no_reason_to_take_no_work(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It would pass for a worker that is away: what needs room says so in the status."""
+    """Otherwise it would look like a worker that is away. Work that needs space reports it."""
     with small_disk(tmp_path / "disk") as disk:
         store = FolderStore(disk / "store")
         check_store(store)

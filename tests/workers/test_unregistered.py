@@ -1,4 +1,4 @@
-"""What an install worker does not know is written into the customer's journal, and refused."""
+"""A task that an install worker does not know is recorded in the audit log, and refused."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ FORGED = TELLS_HEAD % f"9:sha256:{'b' * 64}"
 
 
 async def fails(client: Client, activity: str, id: str) -> ApplicationError:
-    """What a standalone activity of the install's worker fails with."""
+    """The error of a standalone activity on the install's worker."""
     with pytest.raises(ActivityFailureError) as caught:
         await client.execute_activity(
             activity,
@@ -59,10 +59,10 @@ async def test_an_activity_that_is_not_registered_leaves_a_line(
         assert (forged.type, forged.non_retryable) == ("BadInput", True)
     journal = WorkerJournal(tmp_path / FOLDER)
     assert journal.verified().problems == []
-    told, ended, described, refused = (json.loads(one) for one in journal.lines())
-    assert (told["kind"], told["activity"], told["verdict"]) == ("told", "shell.run", "refused")
-    assert (ended["told"], ended["outcome"]) == (told["number"], UNKNOWN_ACTIVITY)
+    asked, ended, described, refused = (json.loads(one) for one in journal.lines())
+    assert (asked["kind"], asked["activity"], asked["verdict"]) == ("told", "shell.run", "refused")
+    assert (ended["told"], ended["outcome"]) == (asked["number"], UNKNOWN_ACTIVITY)
     assert described["activity"] == "worker.describe"
     assert refused["outcome"] == "BadInput"
-    assert FORGED not in json.dumps([told, ended, described, refused])
+    assert FORGED not in json.dumps([asked, ended, described, refused])
     assert Head.all_told_in("\n".join(caplog.messages)) == []

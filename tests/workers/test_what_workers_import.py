@@ -1,4 +1,4 @@
-"""An install worker stands idle for weeks; what it does not use, it does not hold in memory."""
+"""An install worker is idle for weeks, so it must not keep unused modules in memory."""
 
 import json
 import subprocess
@@ -10,12 +10,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 OF_OTHERS = {
-    *("boto3", "botocore"),  # for a store in S3 alone
-    *("hcl2", "lark"),  # where an app is built
+    *("boto3", "botocore"),  # only for a store in S3
+    *("hcl2", "lark"),  # only where apps are built
     *("yaml", "typer", "starlette", "uvicorn"),  # the command, and the registry
-    *("rich", "pygments", "click"),  # httpx would take them in for a command line of its own
+    *("rich", "pygments", "click"),  # httpx would import these for its own command line
     "grpc",  # the gateway
-    "jwt",  # who reads what a worker signs
+    "jwt",  # only for those who check what a worker signs
     "jsonschema",  # tests
 }
 
@@ -26,17 +26,17 @@ OF_ENGINES = {
         "apps.checks.unsupported",
         "activities.action.script",
     ),
-    # Releases; to ask its gateway for a credential, a worker needs none of this.
+    # For releases; not needed to ask the gateway for a credential.
     *("activities.releases.reader", "artifacts.registry", "httpx", "apps.config"),
 }
-"""What a worker imports when it first has something to do."""
+"""Modules that a worker imports with its first task."""
 
 OF_TRACES = {"workers.span_traces", "workers.span_exporter", "opentelemetry", "opentelemetry.sdk"}
-"""The same, behind a gateway."""
+"""The same, for a worker behind a gateway."""
 
 
 def loaded_by(*modules: str) -> list[set[str]]:
-    """The modules that a fresh process has once it has imported each of these."""
+    """The modules in a fresh process after importing all of these."""
     script = (
         "import importlib, json, sys\n"
         "for module in sys.argv[1:]:\n"
@@ -66,13 +66,13 @@ def test_an_install_worker_imports_nothing_that_only_others_use() -> None:
     assert busy >= OF_ENGINES | OF_TRACES
     assert not packages(busy) & OF_OTHERS
     assert "httpx._main" not in busy
-    # Of Temporal's SDK and of cryptography, parts that are large and of no use here.
+    # Large parts of Temporal's SDK and of cryptography that are not used here.
     assert "temporalio.api.cloud.cloudservice.v1.request_response_pb2" not in busy
     assert "cryptography.hazmat.primitives.serialization" not in idle
 
 
 def test_a_supervisor_imports_the_standard_library_alone() -> None:
-    # One starts for each run of a tool, and lives as long.
+    # One supervisor starts for each run of a tool, and lives as long.
     bare, loaded = loaded_by("sys", "activities.operations.supervisor")
     below = {name for name in loaded if name.startswith(("apps.", "wire."))}
     assert below == {"apps.display_text", "wire.backoff", "wire.private_files"}

@@ -1,4 +1,4 @@
-"""An install worker that knows one address: it enrols, works, is paused, revoked and restored."""
+"""An install worker that knows only the gateway: enrolled, at work, paused, revoked, restored."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-# First: it finds the parts of the gateway's tests.
+# First, since it sets up the modules of the gateway's tests.
 from tests.workers.behind_gateway import Running, gateway_settings, running  # isort: split
 
 from temporalio.client import ActivityFailureError
@@ -42,7 +42,7 @@ async def org() -> AsyncIterator[Org]:
 
 
 def stack(folder: Path, gateway: str, ca: Path, org: Org) -> Path:
-    """What the customer has put on the machine."""
+    """The files that the customer has put on the machine."""
     enrolment = Enrolment.of(
         install="acme",
         namespace=ORG,
@@ -59,7 +59,7 @@ def stack(folder: Path, gateway: str, ca: Path, org: Org) -> Path:
 
 
 async def describe(org: Org, seconds: float = 60) -> WorkerDescription:
-    """By an activity of its own on the install's queue."""
+    """Ask by a standalone activity on the install's queue."""
     described: WorkerDescription = await org.client.execute_activity(
         DESCRIBE.name,
         DescribeInput(install="acme"),
@@ -73,7 +73,7 @@ async def describe(org: Org, seconds: float = 60) -> WorkerDescription:
 
 
 async def ask_for_a_log(org: Org) -> None:
-    """Of no operation that there is; by an activity that a worker tells of, refused as it is."""
+    """Ask for the log of an operation that does not exist: it is refused, but leaves a trace."""
     with pytest.raises(ActivityFailureError) as refused:
         await org.client.execute_activity(
             READ_LOG.name,
@@ -87,16 +87,16 @@ async def ask_for_a_log(org: Org) -> None:
 
 
 def maps(running: Running, part: str) -> bool:
-    """Whether a process has a library in memory with this in its path."""
+    """Whether a process has mapped a library with this text in its path."""
     return part in Path(f"/proc/{running.process.pid}/maps").read_text()
 
 
-def each_is_told_of(telemetry: Path, data: Path) -> None:
-    """A worker that has left has sent all its spans, and the gateway says whose they are."""
+def each_has_sent_spans(telemetry: Path, data: Path) -> None:
+    """A worker that has exited has sent all its spans, marked by the gateway as its own."""
     with closing(sqlite3.connect(telemetry)) as database:
         rows = database.execute("SELECT name, install, org, key, trace, attributes FROM telemetry")
         found = list(rows)
-    # That it describes itself is not told: an idle worker does without what spans are made by.
+    # Describing itself leaves no trace, since an idle worker does not import OpenTelemetry.
     assert {one[:3] for one in found} == {(READ_LOG.name, "acme", ORG)}
     assert {one[3] for one in found} == {WorkerIdentity.open(data / "identity").thumbprint}
     runs = [json.loads(one[5])["temporalRunID"] for one in found]
@@ -120,7 +120,7 @@ async def test_a_worker_s_life_behind_the_gateway(
             await worker.says("This worker is enrolled as install/acme")
             await worker.says("Working on the queue install.acme")
             assert (await describe(org)).protocol
-            # It works without what the SDK would take in by itself (workers/unused_imports.py).
+            # It works without some modules that the SDK would import (workers/unused_imports.py).
             assert not maps(worker, "/grpc/")
             assert maps(gateway, "/grpc/")
 
@@ -148,18 +148,18 @@ async def test_a_worker_s_life_behind_the_gateway(
 
             process = Path(f"/proc/{worker.process.pid}")
             seen = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
-        # Its token is used, and so not needed any more.
+        # Its token is used up and not needed any more.
         (enrolment.parent / TOKEN_FILE).unlink()
         with running(tmp_path / "again.log", *argv) as worker:
             await worker.says("Working on the queue install.acme")
             assert (await describe(org)).protocol
             await ask_for_a_log(org)
-    each_is_told_of(tmp_path / "telemetry.db", data)
-    told = b"".join(log.read_bytes() for log in tmp_path.glob("*.log")) + seen
-    assert token.partition(".")[2].encode() not in told
-    # A credential is a JWT, and so is what a worker asks for one with.
-    assert not re.search(rb"eyJ[\w-]+\.eyJ[\w-]+\.", told)
-    assert b"PRIVATE KEY" not in told
+    each_has_sent_spans(tmp_path / "telemetry.db", data)
+    printed = b"".join(log.read_bytes() for log in tmp_path.glob("*.log")) + seen
+    assert token.partition(".")[2].encode() not in printed
+    # A credential is a JWT, and so is the worker's request for one.
+    assert not re.search(rb"eyJ[\w-]+\.eyJ[\w-]+\.", printed)
+    assert b"PRIVATE KEY" not in printed
     names = [one.name for one in (data / "identity").iterdir()]
     assert sorted(names) == ["enrolled.json", "keys.pem"]
     assert all((data / "identity" / one).stat().st_mode & 0o077 == 0 for one in names)

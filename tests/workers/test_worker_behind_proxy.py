@@ -1,4 +1,4 @@
-"""A worker whose only way out is a proxy, in a network that has an authority of its own."""
+"""A worker whose only way out is a proxy, in a network with its own certificate authority."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.process
 
 
 async def checked_up(file: Path, data: Path) -> list[dict[str, Any]]:
-    """What `exclave worker doctor` says beside the worker."""
+    """The findings of `exclave worker doctor` beside the running worker."""
     argv = ("worker", "doctor", "--enrolment", str(file), "--data", str(data), "-o", "json")
     doctor = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "exclave", *argv, stdout=subprocess.PIPE
@@ -38,7 +38,7 @@ async def test_it_enrols_and_works(
 ) -> None:
     settings = gateway_settings(tmp_path, unused_tcp_port, org.address)
     file = stack(tmp_path / "stack", f"{NAME}:443", tmp_path / "ca.pem", org)
-    # The authority is not the vendor's, but the customer's own: it is named, and not in the stack.
+    # The authority is the customer's own, so it is not in the stack but given by `ca_bundle`.
     named = {"gateway_ca": None, "ca_bundle": str(tmp_path / "ca.pem")}
     file.write_text(Enrolment.read(file).model_copy(update=named).render())
     argv = ("workers.exclave_worker", str(file), "--data", str(tmp_path / "data"))

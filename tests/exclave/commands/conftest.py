@@ -1,4 +1,4 @@
-"""A Temporal server, a control worker, and an install whose worker is faked, for each command."""
+"""For tests of commands: Temporal, a control worker, and an install with a fake worker."""
 
 import re
 from collections.abc import AsyncIterator
@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from temporalio.client import Client
 
-from tests.exclave.commands.typing_person import Person, ToldWorker
+from tests.exclave.commands.typing_person import LoggingWorker, Person
 from tests.workflows.workflow_plane import control_plane
 from tests.workflows.workflow_site import RELEASE, FakeControl, Site
 
@@ -26,14 +26,14 @@ async def client(control: FakeControl) -> AsyncIterator[Client]:
 
 @pytest.fixture
 def install(request: pytest.FixtureRequest) -> str:
-    """A name of the test's own."""
+    """A name that only this test uses."""
     name = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
     return str(name[:60].strip("-"))
 
 
 @pytest.fixture
 def person(client: Client, tmp_path: Path) -> Person:
-    """Somebody at a shell, whose Temporal is the test's."""
+    """Somebody at a shell that is set up for the test's Temporal server."""
     return Person(client.service_client.config.target_host, tmp_path)
 
 
@@ -41,7 +41,7 @@ def person(client: Client, tmp_path: Path) -> Person:
 async def site(client: Client, control: FakeControl, install: str) -> AsyncIterator[Site]:
     """An install that has begun, and its worker."""
     made = Site(client, install)
-    made.worker = ToldWorker()
+    made.worker = LoggingWorker()
     control.inputs[made.app] = []
     async with made.serving():
         await made.begin(release=RELEASE)

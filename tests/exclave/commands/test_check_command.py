@@ -1,4 +1,4 @@
-"""`exclave check`: for people as compilers print, for programs as JSON."""
+"""`exclave check`: prints like a compiler for people, and JSON for programs."""
 
 import json
 from pathlib import Path
@@ -48,9 +48,9 @@ def test_warnings_alone_are_no_failure(folder: Path) -> None:
 
 
 def test_programs_get_one_document(folder: Path) -> None:
-    told = json.loads(check(folder, "--format", "json", status=1))
-    assert (told["errors"], told["warnings"], told["notes"], told["files"]) == (2, 3, 0, 2)
-    assert told["problems"][0] == {
+    output = json.loads(check(folder, "--format", "json", status=1))
+    assert (output["errors"], output["warnings"], output["notes"], output["files"]) == (2, 3, 0, 2)
+    assert output["problems"][0] == {
         "file": "inputs.toml",
         "line": 2,
         "key": "input[0].display_name",
@@ -66,6 +66,6 @@ def test_a_name_that_would_steer_the_terminal_is_shown_plain(folder: Path) -> No
 
 
 def test_what_is_no_folder(tmp_path: Path) -> None:
-    told = check(tmp_path / "nope", status=1)
-    assert "is not a folder; name the folder that has metadata.toml" in told
-    assert told.splitlines()[-1] == "1 error in no files."
+    output = check(tmp_path / "nope", status=1)
+    assert "is not a folder; name the folder that has metadata.toml" in output
+    assert output.splitlines()[-1] == "1 error in no files."

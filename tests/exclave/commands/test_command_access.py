@@ -57,7 +57,7 @@ async def test_a_worker_is_listed_revoked_and_restored(
     assert (typed.status, worker.thumbprint in typed.err) == (1, True), "its keys are named"
 
 
-async def test_a_name_that_nobody_has_is_told(person: Person, install: str) -> None:
+async def test_a_name_that_nobody_has_is_reported(person: Person, install: str) -> None:
     typed = await person.types("access", "revoke", install)
     assert (typed.status, f"install/{install} is revoked" in typed.err) == (0, True)
     assert f"No worker has enrolled as install/{install}" in typed.err
@@ -91,7 +91,7 @@ async def test_a_machine_is_pinned(person: Person, client: Client, install: str)
         ["pin", "acme", "--gcp", "--issuer", "http://a", "--subject", "b"],
     ],
 )
-async def test_wrong_usage_is_told(person: Person, wrong: list[str]) -> None:
+async def test_wrong_usage_is_reported(person: Person, wrong: list[str]) -> None:
     assert (await person.types("access", *wrong)).status == 2
 
 
@@ -114,8 +114,8 @@ async def test_each_rendering_of_a_stack_brings_a_fresh_token(
     second = EnrolmentToken.parse(path.read_text())
     assert second.id != first.id
     assert typed.document["token"]["file"] == str(path)
-    for told in (typed.out, typed.err):
-        assert second.render().partition(".")[2] not in told
+    for output in (typed.out, typed.err):
+        assert second.render().partition(".")[2] not in output
 
 
 async def test_a_token_for_the_build_worker(person: Person, tmp_path: Path) -> None:

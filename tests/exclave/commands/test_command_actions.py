@@ -6,7 +6,7 @@ from temporalio.client import Client
 from contracts.actions import StepResult
 from contracts.deploys import Outputs, TriggeredAction
 from contracts.errors import EngineFailed
-from tests.exclave.commands.typing_person import Person, ToldWorker
+from tests.exclave.commands.typing_person import LoggingWorker, Person
 from tests.workflows.workflow_site import (
     NO_CHANGES,
     RELEASE,
@@ -20,8 +20,8 @@ from tests.workflows.workflow_site import (
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-def told(site: Site) -> ToldWorker:
-    assert isinstance(site.worker, ToldWorker)
+def log_worker(site: Site) -> LoggingWorker:
+    assert isinstance(site.worker, LoggingWorker)
     return site.worker
 
 
@@ -49,9 +49,9 @@ async def test_an_action_that_fails(person: Person, site: Site) -> None:
     assert typed.err.splitlines()[-1].endswith("failed: exit status 7")
 
 
-async def test_logs_are_read_in_pieces_and_told_by_component(person: Person, site: Site) -> None:
+async def test_logs_are_read_in_pieces_and_printed_by_component(person: Person, site: Site) -> None:
     site.worker.decisions = [decision("net"), decision("db")]
-    told(site).logs = {"net/plan": ["one\ntw", "o\n\x1b[31mthree"], "db/plan": ["four\n"]}
+    log_worker(site).logs = {"net/plan": ["one\ntw", "o\n\x1b[31mthree"], "db/plan": ["four\n"]}
     run = await site.deploy()
     await asked(run, "net")
     await asked(run, "db")
@@ -70,7 +70,7 @@ async def test_logs_are_read_in_pieces_and_told_by_component(person: Person, sit
 
 async def test_logs_are_followed_to_the_end_of_the_run(person: Person, site: Site) -> None:
     site.worker.answers["plan net"] = [NO_CHANGES]
-    told(site).logs = {"net/plan": ["one\n", "two\n"]}
+    log_worker(site).logs = {"net/plan": ["one\n", "two\n"]}
     gate = site.worker.gate("plan net")
     run = await site.deploy()
     async with person.begins("logs", run.id, "--follow") as running:
@@ -89,7 +89,7 @@ async def test_logs_of_the_actions_that_a_run_starts_are_its_own(
     site.worker.actions = [
         TriggeredAction(action="check", trigger="post-deploy-all-components"),
     ]
-    told(site).logs = {"check/step/0": ["fine\n"], "net/plan": ["planned\n"]}
+    log_worker(site).logs = {"check/step/0": ["fine\n"], "net/plan": ["planned\n"]}
     run = await site.deploy()
     await outcomes(run)
     typed = await person.types("logs", run.id, *follow)

@@ -1,4 +1,4 @@
-"""`exclave build`: from a folder to the digest of a release, which stands alone on stdout."""
+"""`exclave build` turns a folder into a release; only the digest goes to standard output."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -39,7 +39,7 @@ class Builder:
         self.broken = ""
         self.away = ""
         self.checks = asyncio.Semaphore(0)
-        """Released by each check that has begun."""
+        """Released when a check has begun."""
 
     @activity.defn(name=builds.CHECK.name)
     async def check(self, input: CheckSource) -> CheckedSource:
@@ -116,7 +116,7 @@ async def test_what_a_build_waits_for_is_in_the_status(
     await build.terminate("the test has seen it")
 
 
-async def test_what_is_wrong_with_the_folder_is_told_before_anything_else(
+async def test_what_is_wrong_with_the_folder_is_reported_before_anything_else(
     person: Person, tmp_path: Path
 ) -> None:
     folder = tmp_path / "My Shop"

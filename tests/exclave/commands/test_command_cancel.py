@@ -1,4 +1,4 @@
-"""`exclave cancel`: a run ends early, and it is said what that means."""
+"""`exclave cancel` ends a run early, and says what that means."""
 
 import pytest
 from temporalio.client import Client, WorkflowExecutionStatus

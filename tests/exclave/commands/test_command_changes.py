@@ -1,4 +1,4 @@
-"""`exclave deploy` and its like: a run is started, followed and told to its end."""
+"""`exclave deploy` and similar commands start a run, follow it, and report it to its end."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from tests.workflows.workflow_site import (
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_a_deploy_is_told_part_by_part_and_its_plan_like_a_diff(
+async def test_a_deploy_is_reported_part_by_part_and_its_plan_like_a_diff(
     person: Person, site: Site
 ) -> None:
     site.worker.decisions = [decision("net"), decision("db", "net")]
@@ -38,12 +38,12 @@ async def test_a_deploy_is_told_part_by_part_and_its_plan_like_a_diff(
     assert typed.out.splitlines()[-1] == f"deploy/{site.install}/1 is done."
 
 
-async def test_a_failure_is_told_with_the_engines_words(person: Person, site: Site) -> None:
+async def test_a_failure_is_reported_with_the_engines_words(person: Person, site: Site) -> None:
     site.worker.answers["plan net"] = [EngineFailed("Error: no such region \x1b[31mred\x07")]
     typed = await person.types("deploy", site.install, RELEASE)
     assert typed.status == 1
-    told = r"net failed: EngineFailed: Error: no such region \u001b[31mred\u0007"
-    assert told in typed.err, "a tool's own colours are gone where its output is read"
+    message = r"net failed: EngineFailed: Error: no such region \u001b[31mred\u0007"
+    assert message in typed.err, "a tool's own colours are removed where its output is read"
     assert "\x1b" not in typed.out + typed.err
 
 

@@ -34,7 +34,7 @@ async def _none(found: Awaitable[list[str]]) -> bool:
 
 
 async def left(site: Site) -> list[str]:
-    """What the server still has of what was asked of the worker by itself."""
+    """The standalone activities that the server still has."""
     return [
         one.activity_id
         async for one in site.client.list_activities(f"TaskQueue = 'install.{site.install}'")
@@ -49,9 +49,9 @@ async def test_looking_leaves_nothing_in_the_run_nor_on_the_server(
     before = (await run.describe()).history_length
     for _ in range(2):
         assert (await person.types("plan", site.install)).status == 0
-    told = site.worker.told(ViewInput)
-    assert [one.page for one in told] == [1, 2, 3] * 2
-    assert {one.plan_key for one in told} == {plan.plan_key}
+    requests = site.worker.told(ViewInput)
+    assert [one.page for one in requests] == [1, 2, 3] * 2
+    assert {one.plan_key for one in requests} == {plan.plan_key}
     assert (await run.describe()).history_length == before
     await until(lambda: _none(left(site)))
 

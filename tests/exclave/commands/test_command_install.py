@@ -6,7 +6,7 @@ import pytest
 from temporalio.client import Client
 
 from contracts.releases import DeclaredInput
-from tests.exclave.commands.typing_person import Person, ToldWorker
+from tests.exclave.commands.typing_person import LoggingWorker, Person
 from tests.workflows.workflow_site import RELEASE, FakeControl, Site
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -63,7 +63,7 @@ async def test_inputs_are_set_and_taken_back(
     person: Person, client: Client, control: FakeControl, install: str
 ) -> None:
     site = Site(client, install)
-    site.worker = ToldWorker()
+    site.worker = LoggingWorker()
     control.inputs[site.app] = [
         DeclaredInput(name="region"),
         DeclaredInput(name="key", sensitive=True),

@@ -1,4 +1,4 @@
-"""`exclave keys`: made, added to, switched, and handed to gateways."""
+"""`exclave keys`: makes, adds and switches keys, and writes those for gateways."""
 
 from pathlib import Path
 

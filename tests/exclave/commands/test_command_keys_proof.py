@@ -1,4 +1,4 @@
-"""Nothing is sent to a control plane whose payloads this command cannot write and read."""
+"""A command sends nothing to a control plane that has other keys."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -76,7 +76,7 @@ async def test_with_the_keys_of_another_plane_nothing_is_sent(
 
 async def test_a_build_uploads_nothing_either(guarded: EncryptedPlane, tmp_path: Path) -> None:
     person = person_at(guarded.client.service_client.config.target_host, tmp_path, None)
-    # Nothing listens there: had it been asked, that would be what is told.
+    # Nothing listens there, so if the command had connected, the error would be about that.
     typed = await person.types(
         "build", str(SHOP), "--app", "shop", "--registry", "http://127.0.0.1:9"
     )
@@ -105,6 +105,6 @@ async def test_it_is_asked_once(guarded: EncryptedPlane, monkeypatch: pytest.Mon
     where = TemporalAddress(guarded.client.service_client.config.target_host, "dev")
     proof = KeyProof(where, guarded.client)
     await proof.once()
-    # Nobody answers any more, and nobody is asked.
+    # An answer is not possible any more; but none is needed.
     monkeypatch.setattr("client.key_proof.answer_of", None)
     await proof.once()

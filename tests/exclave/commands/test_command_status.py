@@ -1,4 +1,4 @@
-"""`exclave status`: one screen that tells what runs where, what waits, and what failed."""
+"""`exclave status`: one screen that shows what runs where, what waits, and what failed."""
 
 import asyncio
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def shows(person: Person, *parts: str) -> Typed:
-    """All installs, once the index, which lags behind, has all of this."""
+    """The output for all installs, once the index, which lags behind, has all these parts."""
 
     async def look() -> Typed | None:
         typed = await person.types("status")
@@ -79,7 +79,7 @@ async def test_installs_of_an_app_alone_as_documents(person: Person, site: Site)
 
 
 async def test_whom_the_gateway_turns_away(person: Person, site: Site) -> None:
-    """Its last poll may be a moment old: connected is not what it is any more."""
+    """Although the worker polled a moment ago, it is not shown as connected any more."""
     site.worker.decisions = [decision("net")]
     site.worker.answers["plan net"] = [NO_CHANGES]
     await outcomes(await site.deploy(RELEASE))
@@ -102,8 +102,8 @@ async def test_a_full_disk_is_named(person: Person, site: Site) -> None:
     typed = await person.types("status", site.install)
     assert f"disk full: {full.message}" in typed.out
     typed = await person.types("status", site.install, "--output", "json")
-    [told] = [one for one in typed.document["runs"] if one["workflow_id"] == run.id]
-    assert (told["disk_is_full"], told["trouble"]) == (True, full.message)
+    [shown] = [one for one in typed.document["runs"] if one["workflow_id"] == run.id]
+    assert (shown["disk_is_full"], shown["trouble"]) == (True, full.message)
     site.worker.answers["plan net"] = [NO_CHANGES]
     assert await outcomes(run) == {"net": "unchanged"}
 
@@ -112,11 +112,11 @@ async def test_what_is_tried_again_says_why(person: Person, site: Site) -> None:
     site.worker.answers["plan net"] = [Unreachable("no answer from nowhere")]
     run = await site.deploy()
 
-    async def told() -> bool:
+    async def shows_it() -> bool:
         typed = await person.types("status", site.install)
         return "retrying: no answer from nowhere" in typed.out
 
     async with asyncio.timeout(60):
-        await until(told)
+        await until(shows_it)
     site.worker.answers["plan net"] = [NO_CHANGES]
     assert await outcomes(run) == {"net": "unchanged"}

@@ -1,4 +1,4 @@
-"""What a command says where something that it needs does not answer."""
+"""The messages of commands if something that they need does not answer."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""`exclave version`, and `--version` of each program that a machine runs."""
+"""`exclave version`, and `--version` of each program."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""`exclave graph`: drawn for people and programs, with what a change touches."""
+"""`exclave graph` draws the graph for people and programs, with what a change affects."""
 
 import json
 import shutil
@@ -32,18 +32,18 @@ def test_each_stands_below_what_it_needs() -> None:
 
 
 def test_what_an_input_touches_is_marked_with_its_reason() -> None:
-    told = graph(SHOP, "--input", "cache_mb")
-    assert "│  ├─ cache *" in told
-    assert "│  └─ database\n" in told
-    assert "* cache is planned: it refers to the input cache_mb" in told
-    assert "* api is planned: it depends on cache" in told
+    output = graph(SHOP, "--input", "cache_mb")
+    assert "│  ├─ cache *" in output
+    assert "│  └─ database\n" in output
+    assert "* cache is planned: it refers to the input cache_mb" in output
+    assert "* api is planned: it depends on cache" in output
 
 
 @pytest.mark.parametrize("form", ["mermaid", "dot"])
 def test_other_programs_can_draw_it(form: str) -> None:
-    told = graph(SHOP, "--as", form, "--component", "cache")
-    assert told.count("->") + told.count("-->") in {6, 12}
-    assert told.startswith("flowchart TD" if form == "mermaid" else "digraph app {")
+    output = graph(SHOP, "--as", form, "--component", "cache")
+    assert output.count("->") + output.count("-->") in {6, 12}
+    assert output.startswith("flowchart TD" if form == "mermaid" else "digraph app {")
 
 
 def test_a_config_against_another(tmp_path: Path) -> None:
@@ -53,16 +53,16 @@ def test_a_config_against_another(tmp_path: Path) -> None:
     for gone in (new / "removed.txt").read_text().split():
         path = new / gone
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    told = json.loads(graph(new, "--against", SHOP, "--output", "json"))
-    assert [(one["part"], one["verb"]) for one in told["touched"]] == [
+    output = json.loads(graph(new, "--against", SHOP, "--output", "json"))
+    assert [(one["part"], one["verb"]) for one in output["touched"]] == [
         ("search", "plan"),
         ("api", "plan"),
         ("cache", "teardown"),
     ]
-    assert told["needed_by"]["network"] == ["database", "search"]
+    assert output["needed_by"]["network"] == ["database", "search"]
 
 
-def test_what_the_app_does_not_have_is_told(tmp_path: Path) -> None:
+def test_what_the_app_does_not_have_is_reported(tmp_path: Path) -> None:
     assert "it has: cache_mb, greeting" in graph(SHOP, "--input", "nothing", status=1)
     assert "it has: api" in graph(SHOP, "--component", "nothing", status=1)
     assert "only one of" in graph(SHOP, "--input", "region", "--component", "api", status=1)

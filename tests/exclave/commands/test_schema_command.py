@@ -1,4 +1,4 @@
-"""`exclave schema`: one, all, or what there is."""
+"""`exclave schema`: prints one schema, writes all, or lists the kinds."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What `exclave schema` prints, as an editor takes it: by Taplo, named in a file's first line."""
+"""The schemas of `exclave schema` in use: by Taplo, like in an editor, from a file's first line."""
 
 import shutil
 import subprocess
@@ -100,7 +100,7 @@ def test_what_is_right_passes(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("kind", "text", "message"), WRONG)
-def test_what_is_wrong_is_told(folder: Path, kind: str, text: str, message: str) -> None:
+def test_what_is_wrong_is_reported(folder: Path, kind: str, text: str, message: str) -> None:
     (folder / "wrong.toml").write_text(HEAD.format(kind) + text)
     done = lint(folder, "wrong.toml")
     assert done.returncode != 0 and message in done.stderr, done.stderr

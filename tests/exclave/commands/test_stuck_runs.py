@@ -1,4 +1,4 @@
-"""A run whose workflow tasks fail again and again is shown as that, by whatever looks at it."""
+"""Every command shows a run as stuck if its workflow tasks keep failing."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -26,7 +26,7 @@ async def plane() -> AsyncIterator[EncryptedPlane]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def run(plane: EncryptedPlane) -> Handle:
-    """One that nobody can read, of an install that goes on."""
+    """A run that no worker can read, of an install that still works."""
     await Site(plane.client, "acme").begin()
     deprovision = await plane.start_stuck("acme")
 
@@ -46,7 +46,7 @@ def person(plane: EncryptedPlane, tmp_path: Path) -> Person:
     return one
 
 
-async def test_status_tells(person: Person, run: Handle) -> None:
+async def test_status_shows_it(person: Person, run: Handle) -> None:
     for arguments in ([], ["acme"]):
         typed = await person.types("status", *arguments)
         assert typed.status == 0, typed.err
@@ -58,14 +58,14 @@ async def test_status_tells(person: Person, run: Handle) -> None:
     assert STUCK in one["stuck"]
 
 
-async def test_who_follows_it_is_told(person: Person, run: Handle) -> None:
+async def test_who_follows_it_is_reported(person: Person, run: Handle) -> None:
     async with person.begins("follow", run.id) as running:
         await running.until(STUCK)
         await running.until(WHAT_TO_DO)
 
 
 @pytest.mark.parametrize("command", ["plan", "cancel"])
-async def test_who_asks_it_is_told(person: Person, run: Handle, command: str) -> None:
+async def test_who_asks_it_is_reported(person: Person, run: Handle, command: str) -> None:
     typed = await person.types(command, run.id)
     assert typed.status == 1
     for part in (STUCK, REASON, WHAT_TO_DO):

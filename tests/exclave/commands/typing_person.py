@@ -20,7 +20,7 @@ from tests.workflows.workflow_site import FakeWorker
 
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE_SECONDS = 60
-"""Far above what any command takes, on a machine that does other things as well."""
+"""Far more than any command needs, even on a busy machine."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Typed:
 
 @dataclass
 class Running:
-    """A command that has not ended; what it has written so far."""
+    """A running command, and what it has written so far."""
 
     process: asyncio.subprocess.Process
     out: str = ""
@@ -51,7 +51,7 @@ class Running:
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def until(self, part: str) -> None:
-        """Wait until it has written this, to either stream."""
+        """Wait until it has written this text, to either stream."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while part not in self.out + self.err:
                 self._news.clear()
@@ -82,7 +82,7 @@ class Running:
 
 
 class Screen:
-    """A terminal, with a command on it."""
+    """A terminal on which a command runs."""
 
     def __init__(self, process: asyncio.subprocess.Process, descriptor: int) -> None:
         self.text = ""
@@ -125,7 +125,7 @@ class Screen:
 
 
 class Person:
-    """Types commands; their Temporal is the one at the address."""
+    """Types commands, which use the Temporal server at the address."""
 
     def __init__(self, address: str, home: Path) -> None:
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
@@ -142,7 +142,7 @@ class Person:
 
     @asynccontextmanager
     async def begins(self, *arguments: str) -> AsyncIterator[Running]:
-        """A command that is still at work; killed at the end, if it is then."""
+        """Start a command; it is killed at the end if it is still running."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "exclave", *arguments),
             stdin=asyncio.subprocess.DEVNULL,
@@ -162,13 +162,13 @@ class Person:
             await running.end()
 
     async def types(self, *arguments: str) -> Typed:
-        """A command, to its end."""
+        """Run a command to its end."""
         async with self.begins(*arguments) as running:
             return await running.end()
 
     @asynccontextmanager
     async def sits_before(self, *arguments: str) -> AsyncIterator[Screen]:
-        """A command at a terminal."""
+        """Run a command at a terminal."""
         ours, theirs = pty.openpty()
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "exclave", *arguments),
@@ -188,13 +188,13 @@ class Person:
             await process.wait()
 
 
-class ToldWorker(FakeWorker):
-    """An install worker that keeps logs, too: in pieces, by key."""
+class LoggingWorker(FakeWorker):
+    """An install worker that also serves logs, in pieces, by key."""
 
     def __init__(self) -> None:
         super().__init__()
         self.logs: dict[str, list[str]] = {}
-        """By what the key holds, such as `net/plan`."""
+        """Pieces of a log, by a part of the key, for example `net/plan`."""
 
     @activity.defn(name=READ_LOG.name)
     async def read_log(self, input: ReadLog) -> LogPage:
