@@ -37,7 +37,7 @@ def by_inputs(config: AppConfig, names: Iterable[str]) -> list[Touched]:
     return _planned(graph, reasons)
 
 
-def by_component(config: AppConfig, name: str) -> list[Touched]:
+def by_part(config: AppConfig, name: str) -> list[Touched]:
     """The parts that a change of one component (or of the sandbox) touches, beginning with it.
 
     Raises:
@@ -67,11 +67,11 @@ def between(
     """
     graph = Graph(after)
     reasons: dict[str, str] = {}
-    for part in _parts(after):
+    for part in after.parts():
         reason = _why(part, before, after, artifacts_before, artifacts_after)
         if reason:
             reasons[part] = reason
-    gone = set(_parts(before)) - set(_parts(after))
+    gone = set(before.parts()) - set(after.parts())
     order = [one for one in [*Graph(before).reversed(), SANDBOX] if one in gone]
     torn_down = [Touched(one, "teardown", "is no longer in the config") for one in order]
     return [*_planned(graph, reasons), *torn_down]
@@ -108,7 +108,3 @@ def _inherited(name: str, graph: Graph, found: Mapping[str, Touched]) -> str | N
     needs = [one for one in graph.dependencies(name) if one in found]
     needs += [SANDBOX] if SANDBOX in found and graph.reads_sandbox(name) else []
     return f"depends on {', '.join(part_shown(one) for one in needs)}" if needs else None
-
-
-def _parts(config: AppConfig) -> list[str]:
-    return [*([SANDBOX] if config.sandbox else []), *(one.name for one in config.components)]

@@ -35,9 +35,9 @@ class Graph:
     """
 
     def __init__(self, config: AppConfig, reads_of: ReadsOf = reads_of) -> None:
-        self._references = {c.name: _references(c, reads_of) for c in config.components}
-        if config.sandbox is not None:
-            self._references[SANDBOX] = _references(config.sandbox, reads_of)
+        self._references = {
+            name: _references(part, reads_of) for name, part in config.parts().items()
+        }
         aliases = {c.var_name: c.name for c in config.components if c.var_name}
         names = {c.name: c.name for c in config.components}
         self._reachable = aliases | names

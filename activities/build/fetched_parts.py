@@ -16,7 +16,7 @@ from activities.releases.failures import told
 from apps.config import AppConfig, Source
 from apps.config.parts import source_of
 from apps.loader import LoadedApp
-from apps.parts import SANDBOX, part_named, step_name
+from apps.parts import part_named, step_name
 from apps.reading.fetched import Tree, Wanted
 from apps.release import MODULE_ARTIFACT_TYPE, Descriptor
 from artifacts.archive import ArchiveRefused, pack
@@ -152,7 +152,5 @@ def sources_of_steps(config: AppConfig) -> dict[str, Source]:
 
 def _elsewhere(config: AppConfig) -> dict[str, Source]:
     """The parts whose modules lie elsewhere, and where."""
-    parts = [*(one.name for one in config.components), SANDBOX]
-    models = {part: config.part(part) for part in parts}
-    sources = {part: source_of(model) for part, model in models.items() if model is not None}
-    return {part: one for part, one in sources.items() if one is not None and not one.is_local}
+    sources = {name: source_of(part) for name, part in config.parts().items()}
+    return {name: one for name, one in sources.items() if one is not None and not one.is_local}

@@ -118,7 +118,9 @@ class BuildActivities:
                 frozen,
             )
             steps = self._steps(request, config, fetched.steps)
-            packed = self._known_parts(request, manifest, _parts(config), fetched.artifacts, steps)
+            packed = self._known_parts(
+                request, manifest, list(config.parts()), fetched.artifacts, steps
+            )
         return CheckedSource(
             config=_blob(manifest),
             components=[component.name for component in config.components],
@@ -221,7 +223,7 @@ class BuildActivities:
         self, request: AssembleRelease, given: set[str], steps: set[str]
     ) -> None:
         config = read_config(self._registry, request.app, request.config.digest)
-        expected, expected_steps = set(_parts(config)), set(sources_of_steps(config))
+        expected, expected_steps = set(config.parts()), set(sources_of_steps(config))
         if expected != given:
             raise BadInput(
                 f"the config of app {request.app} has the parts {_shown(expected)}, and the "
@@ -270,10 +272,6 @@ def _index(
         steps={name: artifact.digest for name, artifact in steps.items()},
     )
     return canonical_json(index.to_index([config, *artifacts.values(), *steps.values()]))
-
-
-def _parts(config: AppConfig) -> list[str]:
-    return [*(one.name for one in config.components), *([SANDBOX] if config.sandbox else [])]
 
 
 def _shown(parts: set[str]) -> list[str]:

@@ -48,6 +48,13 @@ class AppConfig(Model):
         """The part of that name: a component, or the sandbox."""
         return self.sandbox if name == SANDBOX else self.component(name)
 
+    def parts(self) -> dict[str, Component | AnySandbox]:
+        """All parts by name: the components, then the sandbox if there is one."""
+        found: dict[str, Component | AnySandbox] = {one.name: one for one in self.components}
+        if self.sandbox is not None:
+            found[SANDBOX] = self.sandbox
+        return found
+
     def action(self, name: str) -> Action | None:
         """The action of that name, if there is one."""
         return next((a for a in self.actions if a.name == name), None)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from apps.affected import Touched, between, by_component, by_inputs
+from apps.affected import Touched, between, by_inputs, by_part
 from apps.config import AppConfig
 from apps.config.parts import source_of
 from apps.display_text import shown
@@ -103,9 +103,8 @@ def _touched(
         return by_inputs(config, inputs)
     if component is not None:
         part = SANDBOX if component == part_shown(SANDBOX) and config.sandbox else component
-        known = [one.name for one in config.components] + [SANDBOX] * bool(config.sandbox)
-        _require([part], known, "component")
-        return by_component(config, part)
+        _require([part], list(config.parts()), "component")
+        return by_part(config, part)
     if against is not None:
         before = _loaded(against)
         return between(before, config, _digests(before, against), _digests(config, folder))
@@ -121,11 +120,9 @@ def _require(names: list[str], known: list[str], what: str) -> None:
 
 def _digests(config: AppConfig, folder: Path) -> dict[str, str]:
     """A digest of each part's files, as a build packs them."""
-    parts = [one.name for one in config.components] + [SANDBOX] * bool(config.sandbox)
     found = {}
-    for part in parts:
-        model = config.part(part)
-        source = source_of(model) if model is not None else None
+    for part, model in config.parts().items():
+        source = source_of(model)
         if source is None:
             # All that there is of it stands in the config.
             continue

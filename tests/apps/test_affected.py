@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from apps.affected import Touched, between, by_component, by_inputs
+from apps.affected import Touched, between, by_inputs, by_part
 from apps.config import AppConfig, Metadata, Sandbox, TerraformComponent
 from apps.loader import load
 from apps.parts import SANDBOX
@@ -58,12 +58,12 @@ def test_the_sandbox_touches_what_reads_it_and_what_depends_on_that() -> None:
         component("alone"),
         sandbox={},
     )
-    assert by_component(config, SANDBOX) == [
+    assert by_part(config, SANDBOX) == [
         Touched(SANDBOX, "plan", "is what changes"),
         Touched("net", "plan", "depends on sandbox"),
         Touched("api", "plan", "depends on net"),
     ]
-    assert verbs(by_component(config, "api")) == [("api", "plan")]
+    assert verbs(by_part(config, "api")) == [("api", "plan")]
 
 
 def test_between_two_configs() -> None:

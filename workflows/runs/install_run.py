@@ -32,7 +32,7 @@ from workflows.calls import call, call_control, end_if_cancelled, without_local_
 from workflows.failures import LONGEST_FAILURE, cut, failing_as_its_activity
 from workflows.runs.approvals import Approvals
 from workflows.runs.decisions import refuse_endless
-from workflows.runs.part import SETTLED, ComponentRun, DeployState
+from workflows.runs.part import SETTLED, PartRun, RunState
 from workflows.runs.plan_pages import read_page, refuse_more_pages
 from workflows.runs.progress import part_progress, run_details
 from workflows.runs.triggered import TriggeredActions, set_schedules
@@ -67,7 +67,7 @@ class InstallRun:
         self._install = ""
         self._doing = "starting"
         self._decisions: list[Decision] = []
-        self._state: DeployState | None = None
+        self._state: RunState | None = None
         self._learnt = Learnt()
         self._views = 0
         """How many pages of plans the update `view` has read."""
@@ -145,7 +145,7 @@ class InstallRun:
         actions = TriggeredActions(self._install, grant.app, release, scope.actions)
         self._learnt.worker = scope.worker
         self._decisions = scope.decisions
-        self._state = DeployState(
+        self._state = RunState(
             install=self._install,
             grant=grant,
             approvals=self._approvals,
@@ -174,7 +174,7 @@ class InstallRun:
         end_if_cancelled()
         refuse_endless(decisions, state.outcomes)
         self.say("working on its parts")
-        runs = [ComponentRun(decision, state).run() for decision in decisions]
+        runs = [PartRun(decision, state).run() for decision in decisions]
         # Failures are outcomes; only what cancels the run is raised here, once all have stopped.
         for raised in await asyncio.gather(*runs, return_exceptions=True):
             if isinstance(raised, BaseException):

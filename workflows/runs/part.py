@@ -31,11 +31,11 @@ from workflows.runs.approvals import Approvals
 from workflows.runs.triggered import TriggeredActions
 
 SETTLED = frozenset({"applied", "unchanged", "skipped", "torn down"})
-"""Outcomes after which what comes next may begin."""
+"""Outcomes after which the parts that wait for this one may start."""
 
 
 @dataclass
-class DeployState:
+class RunState:
     """What the parts of one run share."""
 
     install: Name
@@ -48,18 +48,19 @@ class DeployState:
     """When the install worker was last heard of."""
     actions: TriggeredActions
     engines: Mapping[str, EngineSpec]
-    """By component type."""
+    """The engines by component type."""
     longest_reason: int = 10_000
-    """Of an outcome, in characters: all of them together are told when the run ends."""
+    """Limit for the reason of an outcome, in characters: Install gets all of them when the run
+    ends."""
     outcomes: dict[str, ComponentOutcome] = field(default_factory=dict)
     running: dict[str, str] = field(default_factory=dict)
-    """What each part does right now, in words."""
+    """What each part is doing right now, in words."""
 
 
-class ComponentRun:
-    """Takes one part from its decision to its outcome; a failure of it is an outcome too."""
+class PartRun:
+    """Takes one part from its decision to its outcome; its failure is an outcome as well."""
 
-    def __init__(self, decision: Decision, state: DeployState) -> None:
+    def __init__(self, decision: Decision, state: RunState) -> None:
         self._decision = decision
         self._state = state
         self._shown = part_shown(decision.component)
@@ -67,7 +68,7 @@ class ComponentRun:
         self._acted: set[str] = set()
 
     async def run(self) -> None:
-        """Settle the part; raises only what cancels the whole run."""
+        """Settle the part; raises only if the whole run is cancelled."""
         name = self._decision.component
         outcomes = self._state.outcomes
         await workflow.wait_condition(
@@ -103,7 +104,7 @@ class ComponentRun:
     def _engine(self) -> EngineSpec:
         engine = self._state.engines.get(self._decision.type)
         if engine is None:
-            raise NotUnderstood(f"Deploying a {self._decision.type} is not there yet.")
+            raise NotUnderstood(f"Deploying a {self._decision.type} is not supported yet.")
         return engine
 
     async def _run_to_the_end(
@@ -147,15 +148,15 @@ class ComponentRun:
         return self._outcome("torn down" if teardown else "applied", reason)
 
     async def _act(self, when: str, teardown: bool) -> None:
-        """Run the actions of this component's trigger: once, however often it is planned again."""
+        """Run the actions of this component's trigger; only once, even if it is planned again."""
         trigger = f"{when}-{'teardown' if teardown else 'deploy'}-component"
         if trigger not in self._acted and self._decision.component != SANDBOX:
             self._acted.add(trigger)
-            self._say(f"running the actions of {trigger}")
+            self._show(f"running the actions of {trigger}")
             await self._state.actions.run(trigger, self._decision.component)
 
     async def _plan(self, work: PlanAndApply, key: str, teardown: bool) -> Plan:
-        self._say("planning the teardown" if teardown else "planning")
+        self._show("planning the teardown" if teardown else "planning")
         return await call_operation(
             work.plan,
             PlanInput(**self._operation(key), teardown=teardown),
@@ -165,7 +166,7 @@ class ComponentRun:
         )
 
     async def _approved(self, plan: Plan, plan_key: str, teardown: bool) -> None:
-        self._say(f"{plan.changes}; {plan.digest}")
+        self._show(f"{plan.changes}; {plan.digest}")
         waiting = WaitingPlan(
             component=self._decision.component,
             digest=plan.digest,
@@ -173,11 +174,10 @@ class ComponentRun:
             changes=plan.changes,
             plan_key=plan_key,
         )
-        asked = self._state.approvals.ask(waiting)
-        approved, said = await asked
+        approved, answer = await self._state.approvals.ask(waiting)
         if not approved:
-            by = f" by {shown(said.by)}" if said.by else ""
-            why = f": {shown(said.reason)}" if said.reason else "."
+            by = f" by {shown(answer.by)}" if answer.by else ""
+            why = f": {shown(answer.reason)}" if answer.reason else "."
             raise Denied(f"The plan {plan.digest} was denied{by}{why}")
 
     async def _apply(
@@ -198,8 +198,8 @@ class ComponentRun:
         )
 
     def _begin_change(self, verb: str, teardown: bool) -> str:
-        """Say that the part is changed now; returns the key of that."""
-        self._say("tearing down" if teardown else "applying")
+        """Show that the part is being changed; returns the key of the operation."""
+        self._show("tearing down" if teardown else "applying")
         return self._next_key(verb)
 
     def _change_summary(self, teardown: bool) -> str:
@@ -215,7 +215,7 @@ class ComponentRun:
         )
 
     def _stopping(self) -> None:
-        self._say("**cancelled**: waits for the install worker to say that its tool has stopped")
+        self._show("**cancelled**: waits for the install worker to say that its tool has stopped")
 
     def _operation(self, key: str) -> dict[str, object]:
         return {
@@ -244,7 +244,7 @@ class ComponentRun:
         self._state.state_revision = max(self._state.state_revision, revision)
         self._state.seen = workflow.now()
 
-    def _say(self, doing: str) -> None:
+    def _show(self, doing: str) -> None:
         self._state.running[self._decision.component] = doing
         self._state.changed()
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from apps.display_text import shown_markdown
 from apps.parts import part_shown
 from contracts.deploys import Decision, PartProgress
-from workflows.runs.part import DeployState
+from workflows.runs.part import RunState
 
 
-def part_progress(decision: Decision, state: DeployState | None) -> PartProgress:
+def part_progress(decision: Decision, state: RunState | None) -> PartProgress:
     """How far the run is with a part."""
     name = decision.component
     if state is None or (name not in state.outcomes and name not in state.running):
@@ -26,7 +26,7 @@ def part_progress(decision: Decision, state: DeployState | None) -> PartProgress
 
 
 def run_details(
-    title: str, state: DeployState | None, decisions: Sequence[Decision], waits_for_turn: bool
+    title: str, state: RunState | None, decisions: Sequence[Decision], waits_for_turn: bool
 ) -> str:
     """What the Temporal UI shows of the run: its title, what waits, then a line for each part."""
     if state is None:

@@ -10,7 +10,7 @@ from apps.display_text import shown_lines
 from contracts.deploys import ComponentOutcome, Decision, Grant
 from contracts.messages import Turn
 from workflows.runs.approvals import Approvals
-from workflows.runs.part import DeployState
+from workflows.runs.part import RunState
 from workflows.runs.progress import run_details
 
 RELEASE = "sha256:" + "1" * 64
@@ -18,7 +18,7 @@ RELEASE = "sha256:" + "1" * 64
 
 def details(reason: str) -> str:
     grant = Grant(turn=Turn(number=1, workflow_id="deploy/acme/1"), app="shop")
-    state = DeployState(
+    state = RunState(
         install="acme",
         grant=grant,
         approvals=Approvals(lambda: None),
