@@ -1,1 +1,1 @@
-"""The customer's store: what an install keeps, on the customer's side."""
+"""The customer's store: everything that an install keeps on the customer's side."""

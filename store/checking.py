@@ -1,4 +1,4 @@
-"""Checks that a store can be used, before anything is entrusted to it."""
+"""Checks that a store is usable before anything is entrusted to it."""
 
 import contextlib
 import secrets
@@ -11,16 +11,16 @@ _PREFIX: Final = "_check/"
 
 
 def check_store(store: Store) -> None:
-    """Does in the store what will be done there later, and leaves nothing behind.
+    """Tries the operations that will be needed later, and leaves nothing behind.
 
-    A store that writes whatever the condition would let two machines work on one component, and
-    some that speak S3 ignore conditions without a word.
+    Some S3-compatible stores silently ignore conditions. Such a store would let two machines work
+    on one component.
 
     Raises:
         StoreUnavailable: it cannot be read, written or listed, or ignores conditions.
     """
     key = f"{_PREFIX}{secrets.token_hex(8)}"
-    # First of all: what could not be removed is not written either.
+    # Deleting comes first: if that is impossible, nothing is written.
     store.delete(key)
     try:
         problem = _problem(store, key)
@@ -43,7 +43,7 @@ def _problem(store: Store, key: str) -> str | None:
             return _ignores("deletes an object only if it is unchanged (If-Match)")
         found = store.get(key)
         if found is None or found.data != b"2" or store.list(key) != [key]:
-            return "it does not give back what was written to it"
+            return "it does not return what was written to it"
         store.delete(key, if_match=second)
     except Conflict:
         return "it refuses a change whose condition is met"
@@ -68,6 +68,6 @@ def _deletes(store: Store, key: str, if_match: Etag) -> bool:
 
 def _ignores(what: str) -> str:
     return (
-        f"two workers could overwrite each other's state, since it ignores conditions; use one "
-        f"that {what}"
+        f"two workers could overwrite each other's state, since it ignores conditions; use a "
+        f"store that {what}"
     )

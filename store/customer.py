@@ -1,8 +1,9 @@
-"""What the customer has decided about plans, as the store holds it: one object for each plan.
+"""The customer's decisions about plans: one object of the store for each plan.
 
-The worker asks, by writing down which plan waits; somebody on the customer's side answers by
-changing that object, and the worker sees it. The answer belongs to that plan of that operation, to
-its digest, and to what the plan was made of: another plan, or another release, asks anew.
+The worker asks by writing down which plan waits. Somebody on the customer's side answers by
+changing that object, and the worker sees the change. An answer applies only to that plan of that
+operation, its digest, and what the plan was made of; another plan, or another release, is a new
+question.
 """
 
 import time
@@ -14,10 +15,10 @@ from store.documents import Document, change_document, read_document
 from store.errors import Malformed, StoreError
 from store.interface import Store
 from store.journal import Journal
-from store.turns import standing_turn
+from store.turns import highest_turn
 
 CUSTOMER_PREFIX: Final = "customer/"
-"""What lies below stays when everything else of an install is gone, like the journals."""
+"""Objects below this stay when everything else of an install is deleted, like the journals."""
 
 APPROVALS_PREFIX: Final = f"{CUSTOMER_PREFIX}approvals/"
 LET_IN_PREFIX: Final = f"{CUSTOMER_PREFIX}let-in/"
@@ -27,7 +28,7 @@ AnswerKind = Literal["approved", "denied"]
 
 
 class AlreadyDecided(StoreError):
-    """Somebody has decided otherwise."""
+    """Somebody has already decided differently."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,13 @@ class Question:
     plan_key: str
     """The operation that made the plan."""
     apply_key: str
-    """The operation that waits."""
+    """The operation that waits for the answer."""
     digest: str
     component: str
     verb: str
     """`apply` or `teardown`."""
     changes: str
-    """The heading of its view: counts, nothing else."""
+    """The heading of its view, which contains only counts."""
     app: str
     release: str
     turn: int
@@ -52,15 +53,15 @@ class Question:
     asked_at: float
     """Epoch seconds."""
     artifact: str = ""
-    """Digest of the files that the plan was made of. This and what follows is empty where an older
+    """Digest of the files that the plan was made from; like the next two fields, empty if an older
     worker asked."""
     variables: str = ""
-    """Keyed digest of what its variables were rendered to."""
+    """Keyed digest of its rendered variables."""
     environment: str = ""
-    """Keyed digest of what its environment was rendered to."""
+    """Keyed digest of its rendered environment."""
 
     def is_about(self, other: "Question") -> bool:
-        """Whether an answer to the one is an answer to the other, whichever attempt asks."""
+        """Whether both ask the same, so that one answer applies to both, whichever attempt asks."""
         return all(getattr(self, name) == getattr(other, name) for name in _ABOUT)
 
 
@@ -69,12 +70,12 @@ _ABOUT: Final = (
     *("artifact", "variables", "environment"),
 )
 _BOUND: Final = ("artifact", "variables", "environment")
-"""Kept beside the question: an older worker takes no field that it does not know in it."""
+"""Stored beside the question, since an older worker refuses unknown fields within it."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What somebody on the customer's side has said."""
+    """The decision of somebody on the customer's side."""
 
     decision: AnswerKind
     by: str
@@ -85,10 +86,10 @@ class Answer:
 
 
 def ask(store: Store, question: Question) -> Answer | None:
-    """Write down that a plan waits, unless it is; returns the answer, if there is one. Blocks.
+    """Record that a plan waits, unless that is recorded; returns the answer, if any. Blocks.
 
     Raises:
-        StoreError: the store cannot be used.
+        StoreError: the store is unusable.
     """
     answers: list[Answer | None] = []
 
@@ -108,7 +109,7 @@ def ask(store: Store, question: Question) -> Answer | None:
 
 
 def answered(store: Store, question: Question) -> Answer | None:
-    """The answer to a question that was asked, or None; blocks."""
+    """The answer to a recorded question, or None; blocks."""
     found = read_document(store, _key(question.plan_key))
     if found is None:
         return None
@@ -120,8 +121,8 @@ def decide(store: Store, question: Question, answer: Answer) -> None:
     """Answer a question; blocks.
 
     Raises:
-        AlreadyDecided: somebody has said the opposite, or the plan is another one by now.
-        StoreError: the store cannot be used.
+        AlreadyDecided: somebody has decided the opposite, or the plan was replaced meanwhile.
+        StoreError: the store is unusable.
     """
 
     def write(document: Document | None) -> Document | None:
@@ -147,9 +148,10 @@ def decide(store: Store, question: Question, answer: Answer) -> None:
 def waiting(store: Store) -> list[Question]:
     """The plans that wait for an answer now, oldest first; blocks.
 
-    Not those of a run that was cancelled, or that has lost its turn: nothing waits for them.
+    Plans of a run that was cancelled or has lost its turn are left out, since nothing waits for
+    their answers.
     """
-    journal, turn = Journal(store), standing_turn(store)
+    journal, turn = Journal(store), highest_turn(store)
     found = []
     for key in store.list(APPROVALS_PREFIX):
         read = read_document(store, key)
@@ -162,19 +164,19 @@ def waiting(store: Store) -> list[Question]:
 
 
 def note_let_in(store: Store, apply_key: str, what: Document) -> None:
-    """Write down that an apply was let in, and of what; blocks.
+    """Record that an apply was let in, and what it applies; blocks.
 
     Raises:
-        StoreError: the store cannot be used.
+        StoreError: the store is unusable.
     """
     change_document(store, _let_in_key(apply_key), lambda standing: standing or what)
 
 
 def was_let_in(store: Store, apply_key: str, what: Document) -> bool:
-    """Whether exactly that was let in before; blocks.
+    """Whether an apply of exactly that was let in before; blocks.
 
     Raises:
-        StoreError: the store cannot be used.
+        StoreError: the store is unusable.
     """
     found = read_document(store, _let_in_key(apply_key))
     return found is not None and found[0] == what
@@ -183,7 +185,7 @@ def was_let_in(store: Store, apply_key: str, what: Document) -> bool:
 def answer_now(
     decision: AnswerKind, by: str, reason: str = "", clock: Callable[[], float] = time.time
 ) -> Answer:
-    """An answer as somebody gives it now."""
+    """An answer that is given now."""
     return Answer(decision, by, clock(), reason)
 
 
@@ -202,7 +204,7 @@ def _document(question: Question, answer: Document | None) -> Document:
 
 
 def _known(form: type[Question | Answer], document: Document) -> Document:
-    """What a newer worker has written besides is nothing to this one."""
+    """The fields that this version knows; a newer worker may have written others."""
     return {one.name: document[one.name] for one in fields(form) if one.name in document}
 
 
@@ -213,4 +215,4 @@ def _parse(key: str, document: Document) -> tuple[Question, Answer | None]:
             **_known(Answer, answer)
         ) if answer else None
     except (KeyError, TypeError) as error:
-        raise Malformed(f"{APPROVALS_PREFIX}{key} is no approval: {error!r}") from error
+        raise Malformed(f"{APPROVALS_PREFIX}{key} is not an approval: {error!r}") from error

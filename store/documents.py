@@ -1,4 +1,4 @@
-"""Objects of the store that hold one JSON document, changed by put-if-match."""
+"""Objects of the store that contain a JSON document, changed by put-if-match."""
 
 import json
 import random
@@ -13,8 +13,8 @@ from wire.backoff import backoff
 Document = dict[str, Any]
 
 _TRIES: Final = 60
-"""A writer that lost this often has another trouble than company. With all pauses it is half a
-minute."""
+"""Whoever loses this often has another problem than concurrent writers. With all pauses, it takes
+half a minute."""
 
 _FIRST_PAUSE_SECONDS: Final = 0.01
 _LONGEST_PAUSE_SECONDS: Final = 1.0
@@ -30,17 +30,17 @@ def read_document(store: Store, key: str) -> tuple[Document, str] | None:
     except ValueError as error:
         raise Malformed(f"{key} is not JSON ({error}); restore it from a backup") from error
     if not isinstance(document, dict):
-        raise Malformed(f"{key} holds {type(document).__name__}, not an object")
+        raise Malformed(f"{key} contains {type(document).__name__}, not an object")
     return document, found.etag
 
 
 def change_document(
     store: Store, key: str, change: Callable[[Document | None], Document | None]
 ) -> None:
-    """Applies `change` to the document under the key, again whenever somebody else was faster.
+    """Applies `change` to the document under the key, and again whenever somebody else was faster.
 
-    `change` gets the document, or None where there is none, and returns what to write, or None to
-    leave it as it is. What `change` raises ends it. Raises Conflict in the end.
+    `change` gets the document, or None if there is none, and returns what to write, or None to
+    leave it unchanged. Exceptions of `change` are passed on. Raises Conflict after many attempts.
     """
     for _ in tries():
         found = read_document(store, key)
@@ -56,16 +56,16 @@ def change_document(
 
 
 def tries() -> Iterator[None]:
-    """Once for each try to change an object that others change as well, with pauses between.
+    """Yields for each attempt to change an object that others change, too, and pauses in between.
 
-    Their length is random and grows, so that writers who met do not meet again, and the many
-    become slower until the store keeps up with them.
+    The pauses are random, so that colliding writers do not collide again, and grow, so that many
+    writers slow down until the store keeps up with them.
     """
     pauses = backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
     for left in reversed(range(_TRIES)):
         yield
         if left:
-            time.sleep(random.uniform(0, next(pauses)))  # noqa: S311 - nothing is guarded by it
+            time.sleep(random.uniform(0, next(pauses)))  # noqa: S311 - not for security
 
 
 def _encode(document: Document) -> bytes:

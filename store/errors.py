@@ -1,28 +1,28 @@
-"""What can go wrong with a store.
+"""The errors of a store.
 
 StoreError
-├── BadKey            the key has a form that no store takes
+├── BadKey            no store allows such a key
 ├── Conflict          somebody else changed the object first
-├── Malformed         an object of ours does not hold what we write there
-└── StoreUnavailable  the store cannot be read or written now; trying again may help
+├── Malformed         an object does not contain what Exclave writes there
+└── StoreUnavailable  the store cannot be read or written now; a retry may help
 """
 
 from pathlib import Path
 
 
 class StoreError(Exception):
-    """Something about the store went wrong; the message says on which key."""
+    """An operation of the store failed; the message names the key."""
 
 
 class BadKey(StoreError, ValueError):
-    """A key that no store takes."""
+    """No store allows such a key."""
 
 
 class Conflict(StoreError):
-    """The object is not the one that the caller had seen.
+    """The object is not the one that the caller has seen.
 
-    Rarely, it is the caller's own put that a remote store did, whose answer was lost, and that
-    somebody else has already built on: so a change must bear being made twice.
+    In rare cases the caller's own put has succeeded, but its answer was lost, and somebody else has
+    changed the object since. So every change must be safe to make twice.
     """
 
     def __init__(self, key: str) -> None:
@@ -31,13 +31,13 @@ class Conflict(StoreError):
 
 
 class Malformed(StoreError):
-    """An object does not hold what is written there; the message says what is wrong."""
+    """An object does not contain what Exclave writes there; the message says what is wrong."""
 
 
 class StoreUnavailable(StoreError):
-    """The store cannot be read or written now; whether a put or delete was done is not known."""
+    """The store cannot be read or written now; a put or delete may or may not have been done."""
 
     def __init__(self, message: str, full_disk: Path | None = None) -> None:
         super().__init__(message)
         self.full_disk = full_disk
-        """The store's folder, where its disk is full."""
+        """The store's folder, if its disk is full."""

@@ -1,4 +1,4 @@
-"""Files of a store, replaced as a whole, or written over where the disk is full."""
+"""Files of a store: replaced as a whole, or overwritten in place if the disk is full."""
 
 import errno
 import os
@@ -14,10 +14,10 @@ _SECTOR_BYTES: Final = 512
 def replace_private(
     path: Path, data: bytes, incoming: Path, *, may_take_reserve: bool = False
 ) -> None:
-    """Puts a new file in the place of `path`; `incoming` is where it is written before.
+    """Replaces the file `path`, after writing the new content to `incoming`.
 
-    Only one writer may use `incoming` at a time; it must lie on the file system of `path`. On a
-    full disk, the reserve is given up for what may take it.
+    Only one writer at a time may use `incoming`, which must lie on the same file system. If the
+    disk is full and `may_take_reserve`, the disk reserve is used up.
     """
     try:
         write_private(incoming, data)
@@ -30,13 +30,13 @@ def replace_private(
 
 
 def overwrite(path: Path, data: bytes) -> bytes:
-    """Writes over a small file of JSON in its place, without room; returns what it holds then.
+    """Overwrites a small JSON file in place, which needs no free space; returns its new content.
 
-    What is shorter than before is filled up with spaces. Less than a disk writes at once, so that a
-    crash leaves the old or the new.
+    The content is padded with spaces to the former size. It fits into one disk sector, so that a
+    crash leaves either the old or the new content.
 
     Raises:
-        OSError: it is too large for that.
+        OSError: the content is too large for that.
     """
     with path.open("r+b", buffering=0) as file:
         filled = data.ljust(os.fstat(file.fileno()).st_size)

@@ -1,8 +1,8 @@
-"""A store that is a folder of this machine: for development, and for installs of one host.
+"""A store in a folder of this machine: for development, and for installs with one host.
 
-Every change happens under one file lock in the root, by writing a file beside and renaming it, so
-that a reader sees the old object or the new one, and a crash leaves one of the two. Files are
-readable by their owner alone, whatever the umask. The folder must lie on a local file system.
+Every change holds a file lock in the root, writes a temporary file and renames it, so that readers
+see either the old or the new object, also after a crash. Only the owner can read the files,
+whatever the umask. The folder must lie on a local file system.
 """
 
 import contextlib
@@ -21,16 +21,16 @@ from store.object_keys import check_key, check_prefix, is_key
 from store.reserve import is_full
 from wire.private_files import make_private_folder, open_private, sync_folder
 
-# Keys never begin a segment with a dot, so these collide with none.
+# No segment of a key begins with a dot, so these names collide with no key.
 _LOCK: Final = ".lock"
 _INCOMING: Final = ".incoming"
 
 _WITHOUT_ROOM: Final = "leases/"
-"""Where the newest is written over the one before if there is no room: a tool must not be stopped,
-and a script's work be lost, because its lease cannot be renewed on a full disk."""
+"""These objects are overwritten in place if there is no room: a tool must not be stopped, and a
+script's work lost, because its lease cannot be renewed on a full disk."""
 
 _WITHOUT_RESERVE: Final = ("plans/", "_check/")
-"""What can be made again."""
+"""These objects can be recreated, so they must not use the disk reserve."""
 
 
 class FolderStore:
@@ -74,11 +74,11 @@ class FolderStore:
                 for parent, _, names in os.walk(folder, onerror=_unless_absent)
                 for name in names
             ]
-        # Not the store's own files, nor what somebody else has put there.
+        # Leaves out the store's own files, and what somebody else has put there.
         return sorted(key for key in keys if key.startswith(prefix) and is_key(key))
 
     def delete(self, key: str, *, if_match: Etag = ANY) -> None:
-        """Removes the object, if there is one; raises Conflict if it is another one."""
+        """Removes the object, if there is one; raises Conflict if it is not the expected one."""
         path = self._path(key)
         with _explained(key, self.root), self._locked():
             if not path.is_file():
@@ -88,14 +88,14 @@ class FolderStore:
             sync_folder(path.parent)
 
     def local_path(self, key: str) -> Path:
-        """The file of the key; its folder exists, the file itself may not."""
+        """The file of the key; its folder exists, but the file need not."""
         path = self._path(key)
         with _explained(key, self.root):
             make_private_folder(path.parent)
         return path
 
     def s3_place(self) -> None:
-        """None: it is a folder."""
+        """None, since it is a folder."""
 
     def __str__(self) -> str:
         return f"in {self.root}"
@@ -107,7 +107,7 @@ class FolderStore:
         if path.is_dir():
             return None
         try:
-            # Terraform writes its state here, and what it runs could leave something else.
+            # Terraform writes its state here, and its providers could leave anything in its place.
             data = read_left(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -139,7 +139,7 @@ def _explained(key: str, root: Path) -> Iterator[None]:
     except OSError as error:
         raise StoreUnavailable(
             f"the store in {root} cannot be used for {key!r}: {error}; "
-            "check that the folder is there, has room, and belongs to the worker's user",
+            "check that the folder exists, has room, and belongs to the worker's user",
             root if is_full(error) else None,
         ) from error
 

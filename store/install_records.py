@@ -1,4 +1,4 @@
-"""What is recorded of an install, one object for each entity."""
+"""The records of an install, one object for each entity."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 
 class _Record(BaseModel):
-    """Tolerates fields of a newer version, as every message does."""
+    """The base of records; like messages, they tolerate fields of newer versions."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
@@ -19,14 +19,14 @@ class Output(_Record):
 
 
 class ComponentRecord(_Record):
-    """What was last deployed of a component, or of the sandbox."""
+    """The last deployment of a component, or of the sandbox."""
 
     component: str
     type: str
     status: Literal["applying", "done"]
     app: str
     release: str
-    """The release that deployed it, and that it is torn down from."""
+    """The release that deployed it, and with which it is torn down."""
     artifact: str
     """Digest of its artifact."""
     config: str
@@ -34,17 +34,17 @@ class ComponentRecord(_Record):
     inputs: dict[str, str] = Field(default_factory=dict)
     """A keyed digest of each input that it refers to."""
     generation: str = ""
-    """The operation whose apply was the last to begin: another one may have changed the outputs."""
+    """The operation whose apply began last; if it changes, the outputs may have changed, too."""
     built_on: dict[str, str] = Field(default_factory=dict)
-    """The generation of each dependency when this component's variables were rendered; of the
-    sandbox too, where its templates read it."""
+    """The generation of each dependency when this component's variables were rendered, including
+    the sandbox's if its templates read it."""
     dependencies: list[str] = Field(default_factory=list)
     var_name: str | None = None
     outputs: dict[str, Output] = Field(default_factory=dict)
 
 
 class ActionRecord(_Record):
-    """What an action's last run left."""
+    """The state after an action's last run."""
 
     action: str
     status: Literal["running", "done", "failed"]
@@ -52,7 +52,7 @@ class ActionRecord(_Record):
 
 
 class ActionRun(ActionRecord):
-    """One run of an action, step by step: what its end makes the action's record of."""
+    """The progress of one run of an action; at its end, it becomes the action's record."""
 
     run: str
     """The first execution run id of its workflow."""
@@ -63,20 +63,20 @@ class ActionRun(ActionRecord):
 
 
 class DeployedRelease(_Record):
-    """The release of the newest deploy that ended well."""
+    """The release of the newest deploy that succeeded."""
 
     app: str
     release: str
 
 
 class ProvisionedRelease(_Record):
-    """The release of the newest provision that ended well, with all actions that belong to it."""
+    """The release of the newest provision that succeeded, including all of its actions."""
 
     app: str
     release: str
 
 
 class InstallRecord(_Record):
-    """Known from the install's first run on."""
+    """What is known from the install's first run on."""
 
     app: str

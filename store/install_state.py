@@ -1,8 +1,9 @@
-"""What the store knows of its install: inputs, sandbox, components, actions, newest release.
+"""The state of an install in its store: inputs, sandbox, components, actions, newest release.
 
-One object per entity, so that components that deploy in parallel do not meet. Each change raises
-the state's revision: a run tells every activity the newest one that it knows of, and a store that
-is behind it (a restored copy, another store) is refused before anything is done.
+There is one object per entity, so that components that deploy in parallel do not conflict. Each
+change raises the state's revision. A run passes the newest revision that it has seen to every
+activity, and a store that is older (a restored copy, or another store) is refused before anything
+is done.
 """
 
 import secrets
@@ -42,7 +43,8 @@ _REVISION: Final = "revision.json"
 _DIGEST_KEY: Final = "keys/plan-digest"
 
 _RUNS_KEPT: Final = 20
-"""Of each action: a step that is tried again after the action's end finds its run."""
+"""How many runs of each action are kept, so that a step that is retried after the action's end
+still finds its run."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -56,29 +58,29 @@ class InstallState:
         self._org = org
 
     def require_revision(self, revision: int) -> None:
-        """Refuse to work on a store that lacks what the run has recorded.
+        """Refuse to work on a store that lacks something that the run has recorded.
 
         Raises:
-            StoreBehind: with both revisions.
+            StoreBehind: the store is older than `revision`.
         """
         here = self.revision()
         if here < revision:
             raise StoreBehind(
-                f"The store of {self._install} is at revision {here}, and the run has seen "
-                f"{revision}. It was restored from an older copy, or is another store. Bring the "
-                "newest back, or start the deploy again to go on from this one."
+                f"The store of {self._install} is at revision {here}, but the run has seen "
+                f"{revision}. It was restored from an older copy, or is another store. Restore the "
+                "newest one, or start the deploy again to continue with this one."
             )
 
     def revision(self) -> int:
-        """How often the state was changed."""
+        """How often the state has been changed."""
         found = read_document(self._store, _REVISION)
         return int(found[0]["revision"]) if found else 0
 
-    def bring_inputs(self, inputs: Inputs) -> None:
-        """Keep the newest revision of the inputs.
+    def update_inputs(self, inputs: Inputs) -> None:
+        """Store the newest revision of the inputs.
 
-        What the store has beyond the revision that they began from was set through a former
-        Install: it stays, unless it was set again or taken back since.
+        Values in the store that are newer than the revision these inputs started from were set
+        through a former Install workflow. They stay, unless they were set again or removed since.
         """
 
         def newest(now: Mapping[str, object] | None) -> dict[str, object] | None:
@@ -93,15 +95,15 @@ class InstallState:
         change_document(self._store, _INPUTS, newest)
 
     def set_sensitive_input(self, name: str, value: str) -> None:
-        """Keep the value of a sensitive input; it is set on the customer's side only."""
+        """Store the value of a sensitive input, which is set only on the customer's side."""
         change_document(self._store, _SENSITIVE_INPUTS, lambda now: {**(now or {}), name: value})
         self._raise_revision()
 
     def inputs(self, config: "AppConfig", *, checked: bool = True) -> dict[str, str | Sensitive]:
-        """The value of every input of the app, defaults filled in.
+        """The value of every input of the app, including defaults.
 
         Raises:
-            InputErrors: checked, and values are missing or do not fit.
+            InputErrors: `checked`, and values are missing or invalid.
         """
         found = read_document(self._store, _INPUTS)
         given = Inputs.model_validate(found[0]).values if found else {}
@@ -112,21 +114,21 @@ class InstallState:
         )
 
     def app(self) -> str | None:
-        """The app that is installed; None before any run has brought its inputs."""
+        """The app that is installed; None before the first run has recorded it."""
         found = self._read(_INSTALL, InstallRecord)
         deployed = self.deployed() if found is None else None
         return found.app if found else deployed.app if deployed else None
 
     def put_app(self, app: str) -> None:
-        """Record which app it is; it stays one."""
+        """Record which app is installed; it never changes."""
         self._write(_INSTALL, InstallRecord(app=app))
 
     def components(self) -> dict[str, ComponentRecord]:
-        """What is deployed, by component; the sandbox is not among them."""
+        """What is deployed, by component, without the sandbox."""
         return {one.component: one for one in self._all("components/", ComponentRecord)}
 
     def component(self, name: str) -> ComponentRecord | None:
-        """What is deployed of one component, or of the sandbox."""
+        """What is deployed for a component, or for the sandbox."""
         return self._read(_component_key(name), ComponentRecord)
 
     def put_component(self, record: ComponentRecord) -> int:
@@ -135,7 +137,8 @@ class InstallState:
         return self._raise_revision()
 
     def remove_component(self, name: str) -> int:
-        """Forget a component, or the sandbox, that was torn down; returns the new revision."""
+        """Delete the record of a component, or of the sandbox, after its teardown; returns the
+        state's new revision."""
         self._store.delete(_component_key(name))
         return self._raise_revision()
 
@@ -145,13 +148,13 @@ class InstallState:
         return self._raise_revision()
 
     def action(self, name: str) -> ActionRecord | None:
-        """What the last run of an action left."""
+        """The state after the last run of an action."""
         return self._read(f"actions/{name}.json", ActionRecord)
 
     def put_action_run(self, run: ActionRun) -> int:
-        """Record how far one run of an action is; returns the state's new revision.
+        """Record the progress of a run of an action; returns the state's new revision.
 
-        Others see the action's last run until this one has ended.
+        Until it has ended, others still see the action's previous run.
         """
         self._write(_action_run_key(run.action, run.run), run)
         if run.status == "running":
@@ -162,7 +165,7 @@ class InstallState:
         )
 
     def action_run(self, action: str, run: str) -> ActionRun | None:
-        """How far one run of an action is."""
+        """The progress of a run of an action."""
         return self._read(_action_run_key(action, run), ActionRun)
 
     def _forget_old_runs(self, action: str) -> None:
@@ -177,7 +180,7 @@ class InstallState:
         return self._read(_RELEASE, DeployedRelease)
 
     def put_deployed(self, deployed: DeployedRelease) -> int:
-        """Record that a deploy of the whole release ended well."""
+        """Record that a deploy of the whole release succeeded."""
         self._write(_RELEASE, deployed)
         return self._raise_revision()
 
@@ -186,17 +189,17 @@ class InstallState:
         return self._read(_PROVISIONED, ProvisionedRelease)
 
     def put_provisioned(self, provisioned: ProvisionedRelease) -> int:
-        """Record that a whole provision ended well."""
+        """Record that a whole provision succeeded."""
         self._write(_PROVISIONED, provisioned)
         return self._raise_revision()
 
     def sandbox_document(
         self, config: "AppConfig", app: str, *, checked: bool = True
     ) -> StateDocument:
-        """What the sandbox's templates see: it comes before all that is deployed.
+        """What the sandbox's templates see, which is deployed before anything else.
 
         Raises:
-            InputErrors: checked, and values are missing or do not fit.
+            InputErrors: `checked`, and values are missing or invalid.
         """
         return StateDocument(
             install_id=self._install,
@@ -213,10 +216,10 @@ class InstallState:
         *,
         checked: bool = True,
     ) -> StateDocument:
-        """What templates see; within a run of an action, of that action what this run has left.
+        """What templates see; in a run of an action, that action's state is the run's own.
 
         Raises:
-            InputErrors: checked, and values are missing or do not fit.
+            InputErrors: `checked`, and values are missing or invalid.
         """
         actions = {one.action: one for one in self._all("actions/", ActionRecord)}
         if run is not None:
@@ -229,24 +232,23 @@ class InstallState:
         )
 
     def secrets(self, config: "AppConfig", *, checked: bool = True) -> list[object]:
-        """Every sensitive value that is known with a release: what must be masked wherever it shows
-        up."""
+        """Every sensitive value that is known, given a release; these must be masked everywhere."""
         values = self.inputs(config, checked=checked).values()
         inputs = [one.value for one in values if isinstance(one, Sensitive)]
         return [*self.secrets_of_any_release(), *inputs]
 
     def secrets_of_any_release(self) -> list[object]:
-        """Every sensitive value that the store itself knows."""
+        """Every sensitive value in the store."""
         sandbox = self.component(SANDBOX)
         kept = [one.outputs for one in (*self.components().values(), sandbox) if one]
         kept += [one.outputs for one in self._all("actions/", ActionRecord)]
         outputs = [out.value for one in kept for out in one.values() if out.sensitive]
-        # Of other releases too: a component that is torn down from one may still hold its value.
+        # Includes inputs of other releases: a component that is torn down may still contain them.
         set_here = read_document(self._store, _SENSITIVE_INPUTS)
         return [*outputs, *(set_here[0].values() if set_here else ())]
 
     def digest_key(self) -> bytes:
-        """The key of plan digests, made once and never shown."""
+        """The key of plan digests; created once, and never shown."""
         found = self._store.get(_DIGEST_KEY)
         if found is None:
             try:
@@ -289,6 +291,6 @@ def _action_run_key(action: str, run: str) -> str:
 
 
 def _declared(config: "AppConfig", values: Mapping[str, str]) -> dict[str, str]:
-    """The values of inputs that this release has: another release may have others."""
+    """The values of the inputs that this release declares; other releases may declare others."""
     declared = {one.name for one in config.inputs}
     return {name: value for name, value in values.items() if name in declared}

@@ -1,8 +1,8 @@
-"""What every store can do: get, put if it matches, list, delete.
+"""The interface of stores: get, put-if-match, list, delete.
 
-Keys are segments joined by `/`; what is a key is not the folder of another one. All methods block;
-coroutines call them through `asyncio.to_thread`. Everything that several workers change at once is
-one object, changed by put-if-match, so that a store needs no locks and no transactions.
+Keys are segments joined by `/`; a key is never the folder of another one. All methods block, so
+coroutines call them through `asyncio.to_thread`. Whatever several workers change concurrently is
+one object, changed by put-if-match, so stores need no locks and no transactions.
 """
 
 import enum
@@ -14,14 +14,14 @@ from store.s3_place import S3Place
 
 
 class Match(enum.Enum):
-    """What a put or delete asks for, where it is not a certain etag."""
+    """The condition of a put or delete, if it is not an etag."""
 
     ANY = "any"
     ABSENT = "absent"
 
 
 ANY: Final = Match.ANY
-"""Whatever is there."""
+"""No condition."""
 
 ABSENT: Final = Match.ABSENT
 """The key must not exist yet."""
@@ -35,7 +35,7 @@ Etag = str | Literal[Match.ANY]
 
 @dataclass(frozen=True)
 class Object:
-    """What lies under a key."""
+    """The object under a key."""
 
     data: bytes
     etag: str
@@ -58,10 +58,10 @@ class Store(Protocol):
         """The keys that begin with the prefix, sorted."""
 
     def delete(self, key: str, *, if_match: Etag = ANY) -> None:
-        """Removes the object, if there is one; raises Conflict if it is another one."""
+        """Removes the object, if there is one; raises Conflict if it is not the expected one."""
 
     def local_path(self, key: str) -> Path | None:
-        """The file of the key, where the store is a folder of this machine; else None."""
+        """The file of the key, if the store is a folder of this machine; else None."""
 
     def s3_place(self) -> S3Place | None:
-        """Where the store lies in S3; None where it does not."""
+        """The place of the store in S3; None if it is elsewhere."""

@@ -1,7 +1,7 @@
-"""The journal of operations: who tried, which tools were started, and the one outcome.
+"""The journal of operations: the attempts, the tools that were started, and the one outcome.
 
-One object per operation, `journals/<key>.json`. It is never deleted on success: Temporal may time
-out an activity that succeeded, and its next attempt finds the outcome here.
+There is one object per operation, `journals/<key>.json`. It is not deleted on success: Temporal may
+time out an activity that succeeded, and its next attempt finds the outcome here.
 """
 
 import os
@@ -20,12 +20,12 @@ _PREFIX: Final = "journals/"
 _SUFFIX: Final = ".json"
 
 _ATTEMPTS_KEPT: Final = 50
-"""An activity is tried without end; its newest attempts tell enough."""
+"""How many of the newest attempts are kept, since an activity is retried without limit."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A final failure: no later attempt changes it."""
+    """A final failure, which no later attempt changes."""
 
     type: str
     message: str
@@ -33,7 +33,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an operation: exactly one of the two."""
+    """The outcome of an operation: either a result or a failure."""
 
     result: dict[str, Any] | None = None
     failure: Failure | None = None
@@ -41,21 +41,21 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Run:
-    """A tool that was started, or was about to be."""
+    """The run of a tool that was started, or was about to be."""
 
     number: int
-    """From 1, over all machines."""
+    """Counted from 1, across all machines."""
     label: str
     machine: str
     at: float
     """Epoch seconds."""
     by: str = ""
-    """`user@host` that started it; empty where an older worker noted it."""
+    """`user@host` that started it; empty if an older worker recorded it."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What the journal says of one operation."""
+    """The journal's content about one operation."""
 
     attempts: int
     runs: tuple[Run, ...]
@@ -65,7 +65,7 @@ class Entry:
     outcome_at: float | None = None
     """Epoch seconds."""
     let_in: Mapping[str, Any] | None = None
-    """What may be done under the key; None where an older worker noted none."""
+    """What may be done under the key; None if an older worker recorded nothing."""
 
 
 @dataclass(frozen=True)
@@ -76,16 +76,16 @@ class Journal:
     clock: Callable[[], float] = time.time
 
     def let_in(self, key: str, what: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Notes what may be done under the key, unless it was noted; returns what stands."""
+        """Records what may be done under the key, unless something is recorded; returns what is."""
         standing: Mapping[str, Any] = self._note(key, "let_in", dict(what))
         return standing
 
     def script(self, key: str, digest: str) -> str:
-        """Notes the one script that is run under the key, unless it was; returns what stands."""
+        """Records the one script that may run under the key, unless one is; returns what is."""
         return str(self._note(key, "script", digest))
 
     def begin(self, key: str, machine: Machine) -> Entry:
-        """Notes that an attempt began on the machine, and returns what is known so far."""
+        """Records that an attempt began on the machine; returns what is known so far."""
         attempt = {"at": self.clock(), "machine": machine.id, "boot": machine.boot}
 
         def add(document: Document) -> None:
@@ -95,7 +95,7 @@ class Journal:
         return self._change(key, add)
 
     def begin_run(self, key: str, label: str, machine: Machine) -> Run:
-        """Notes, before a tool is started, that it is about to be; returns it with its number."""
+        """Records that a tool is about to be started; returns its numbered run."""
 
         def add(document: Document) -> None:
             number = len(document["runs"]) + 1
@@ -110,7 +110,7 @@ class Journal:
         return entry.outcome if entry else None
 
     def entry(self, key: str) -> Entry | None:
-        """What is known of the operation, or None."""
+        """What is known about the operation, or None."""
         found = read_document(self.store, _key(key))
         return _parse(key, found[0]) if found else None
 
@@ -127,11 +127,11 @@ class Journal:
         ]
 
     def record_result(self, key: str, result: dict[str, Any]) -> Outcome:
-        """Records the result, unless an outcome is recorded; returns the one that stands."""
+        """Records the result, unless there is an outcome already; returns the recorded outcome."""
         return self._record(key, {"result": result})
 
     def record_failure(self, key: str, type_: str, message: str) -> Outcome:
-        """Records a final failure, unless an outcome is recorded; returns the one that stands."""
+        """Records a final failure, unless there is an outcome already; returns the recorded one."""
         return self._record(key, {"failure": {"type": type_, "message": message}})
 
     def _note(self, key: str, name: str, value: Any) -> Any:
@@ -172,11 +172,11 @@ class Journal:
 
 
 def who_am_i() -> str:
-    """This process, as `user@host`; without the user where it has no name."""
+    """The owner of this process as `user@host`; without the user if it has no name."""
     try:
         user = pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
-        # A container may run as a user that it has no name for.
+        # In a container, the user may have no name.
         user = ""
     return f"{user}@{os.uname().nodename}"
 
@@ -202,7 +202,7 @@ def _parse(key: str, document: Document) -> Entry:
             let_in=dict(document["let_in"]) if document.get("let_in") is not None else None,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise Malformed(f"{_key(key)} is no journal entry: {error!r}") from error
+        raise Malformed(f"{_key(key)} is not a journal entry: {error!r}") from error
 
 
 def _run(recorded: Document) -> Run:

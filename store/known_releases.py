@@ -1,4 +1,4 @@
-"""The releases that runs have brought to the install, or have begun to bring."""
+"""The releases that runs have deployed to the install, or have begun to deploy."""
 
 from typing import Final
 
@@ -7,14 +7,14 @@ from store.errors import Malformed
 from store.install_state import InstallState
 from store.interface import Store
 
-_BROUGHT: Final = "releases.json"
+_KEY: Final = "releases.json"
 
 _KEPT: Final = 100
-"""An install goes back to a release of weeks ago, not to one of years ago."""
+"""Enough to go back to a release of weeks ago; nobody goes back by years."""
 
 
-def note_brought(store: Store, release: str) -> None:
-    """Note that a run begins to bring the release; blocks."""
+def note_release(store: Store, release: str) -> None:
+    """Record that a run begins to deploy the release; blocks."""
 
     def add(document: Document | None) -> Document | None:
         known = _parse(document)
@@ -22,12 +22,12 @@ def note_brought(store: Store, release: str) -> None:
             return None
         return {"releases": [release, *(one for one in known if one != release)][:_KEPT]}
 
-    change_document(store, _BROUGHT, add)
+    change_document(store, _KEY, add)
 
 
-def releases_brought(store: Store, state: InstallState) -> set[str]:
-    """Every release that is known here: what is deployed is, whoever noted it. Blocks."""
-    found = read_document(store, _BROUGHT)
+def known_releases(store: Store, state: InstallState) -> set[str]:
+    """Every release that is recorded here, or that anything deployed comes from; blocks."""
+    found = read_document(store, _KEY)
     whole = [one.release for one in (state.deployed(), state.provisioned()) if one is not None]
     parts = [one.release for one in state.components().values()]
     return {*_parse(found[0] if found else None), *whole, *parts}
@@ -37,4 +37,4 @@ def _parse(document: Document | None) -> list[str]:
     try:
         return [str(one) for one in document["releases"]] if document else []
     except (KeyError, TypeError) as error:
-        raise Malformed(f"{_BROUGHT} is no list of releases: {error!r}; delete it") from error
+        raise Malformed(f"{_KEY} is not a list of releases: {error!r}; delete it") from error

@@ -1,8 +1,8 @@
 """Leases: which machine works on a subject (a component or an action) of the install.
 
 A lease is one object, `leases/<subject>.json`. It keeps other machines away while a tool may be
-alive on the holder's; among the processes of one machine, file locks decide. Times are epoch
-seconds by each machine's own clock, so clocks must agree within `LEASE_MARGIN_SECONDS`.
+alive on its holder; among the processes of one machine, file locks decide. Times are epoch seconds
+by each machine's own clock, so clocks must agree within `LEASE_MARGIN_SECONDS`.
 """
 
 import contextlib
@@ -30,18 +30,18 @@ _PREFIX: Final = "leases/"
 _SUFFIX: Final = ".json"
 
 LEASE_SECONDS: Final = 90.0
-"""How long a lease lasts without renewal: longer than the heartbeat timeout of an activity."""
+"""How long a lease lasts without renewal; longer than an activity's heartbeat timeout."""
 
 RENEW_SECONDS: Final = 20.0
-"""How often it is renewed."""
+"""How often a lease is renewed."""
 
 LEASE_MARGIN_SECONDS: Final = 15.0
-"""How long before the end the holder stops its tool, when it cannot renew."""
+"""How long before the lease expires its holder stops the tool, if it cannot renew."""
 
 
 @dataclass(frozen=True)
 class Lease:
-    """Who holds a subject."""
+    """The holder of a subject."""
 
     key: str
     """The operation that it was taken for."""
@@ -52,12 +52,12 @@ class Lease:
 
 
 class LeaseTaken(StoreError):
-    """This machine does not hold the lease any more."""
+    """This machine no longer holds the lease."""
 
 
 @dataclass(frozen=True)
 class Leases:
-    """The leases in a store, as one machine takes them."""
+    """The leases in a store, from the view of one machine."""
 
     store: Store
     machine: Machine
@@ -65,10 +65,10 @@ class Leases:
     seconds: float = LEASE_SECONDS
 
     def acquire(self, subject: str, key: str) -> Lease:
-        """Takes the lease if it is free, expired, or this machine's; returns who holds it now.
+        """Takes the lease if it is free, expired, or this machine's; returns the current lease.
 
-        The caller asks `is_own`, and waits until `expires_at` if it is another machine's. What
-        this machine held before its last boot is taken over: nothing of it can be alive.
+        The caller checks `is_own`, and waits until `expires_at` if another machine holds it. A
+        lease from before this machine's last boot is taken over, since no tool can have survived.
         """
         standing: list[Lease] = []
 
@@ -86,7 +86,7 @@ class Leases:
         return standing[0]
 
     def renew(self, subject: str) -> Lease:
-        """Prolongs this machine's lease and returns it; raises LeaseTaken and StoreError."""
+        """Extends this machine's lease and returns it; raises LeaseTaken and StoreError."""
         renewed: list[Lease] = []
 
         def prolong(document: Document | None) -> Document:
@@ -105,14 +105,14 @@ class Leases:
             found = read_document(self.store, _key(subject))
             if found is None or not self.is_own(_parse(subject, found[0])):
                 return
-            # A renewal that is still under way may come between.
+            # A renewal that is still under way may intervene.
             with contextlib.suppress(Conflict):
                 self.store.delete(_key(subject), if_match=found[1])
                 return
         raise Conflict(_key(subject))
 
     def others(self) -> dict[str, Lease]:
-        """The leases of other machines that have not expired, by subject."""
+        """The unexpired leases of other machines, by subject."""
         now, found = self.clock(), dict[str, Lease]()
         for key in self.store.list(_PREFIX):
             subject = key.removeprefix(_PREFIX).removesuffix(_SUFFIX)
@@ -145,10 +145,10 @@ def _parse(subject: str, document: Document) -> Lease:
             since=float(document["since"]),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise Malformed(f"{_key(subject)} is no lease: {error!r}; delete it") from error
+        raise Malformed(f"{_key(subject)} is not a lease: {error!r}; delete it") from error
 
 
 def _whose(subject: str, held: Lease | None) -> str:
     if held is None:
-        return f"the lease on {subject} is gone: another machine took it and gave it back"
+        return f"the lease on {subject} is gone: another machine took it and released it"
     return f"the lease on {subject} was taken by machine {held.machine} for {held.key}"

@@ -1,7 +1,7 @@
-"""Files that a tool or a script could leave: what they are is looked at before they are read.
+"""Reads files that a tool or a script has left, after checking what they are.
 
-In the place of a file there may be a folder, a link to something that is not the tool's to read, a
-pipe that nobody writes to, or more than the machine's memory holds.
+In the place of a file there may be a folder, a link to something that the tool must not read, a
+pipe that nobody writes to, or more data than fits into memory.
 """
 
 import errno
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 LARGEST_LEFT_BYTES: Final = 1024 * 1024 * 1024
-"""Of what a tool's own work needs as a whole: a state, a plan, its outputs."""
+"""The limit for files that are needed as a whole: a state, a plan, outputs."""
 
 _KINDS: Final[tuple[tuple[Callable[[int], bool], str], ...]] = (
     (stat.S_ISDIR, "a folder"),
@@ -23,19 +23,19 @@ _KINDS: Final[tuple[tuple[Callable[[int], bool], str], ...]] = (
 
 
 class NoFileLeft(Exception):
-    """What lies there cannot be taken for the file that it should be."""
+    """What lies there is not a regular file, or is too large."""
 
     def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path} {why}. Remove it, or mend what left it there")
+        super().__init__(f"{path} {why}. Remove it, or fix what left it there")
         self.path, self.why = path, why
-        """Such as `is a folder, and no file`."""
+        """For example `is a folder, not a file`."""
 
 
 def open_left(path: Path) -> int:
-    """Opens a regular file to read it, whatever else may lie there, and returns its descriptor.
+    """Opens a regular file for reading, safely whatever lies there, and returns its descriptor.
 
     Raises:
-        NoFileLeft: it is none.
+        NoFileLeft: it is not a regular file.
         OSError: nothing is there, or it may not be read.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -44,31 +44,31 @@ def open_left(path: Path) -> int:
     except OSError as error:
         if error.errno not in {errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.ENODEV}:
             raise
-        raise NoFileLeft(path, f"is {_kind(path.lstat().st_mode)}, and no file") from None
+        raise NoFileLeft(path, f"is {_kind(path.lstat().st_mode)}, not a file") from None
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)
-        raise NoFileLeft(path, f"is {_kind(mode)}, and no file")
+        raise NoFileLeft(path, f"is {_kind(mode)}, not a file")
     return descriptor
 
 
 def read_left(path: Path, limit: int = LARGEST_LEFT_BYTES) -> bytes:
-    """Reads such a file.
+    """Reads a regular file that a tool has left.
 
     Args:
-        path: Where it lies.
-        limit: The most bytes that are taken; more are not read.
+        path: The file.
+        limit: The most bytes that it may have; a larger file is not read.
 
     Raises:
-        NoFileLeft: it is none, or larger.
+        NoFileLeft: it is not a regular file, or too large.
         OSError: nothing is there, or it may not be read.
     """
     with os.fdopen(open_left(path), "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        # It may grow while it is read.
+        # The file may grow while it is read.
         content = file.read(limit + 1) if size <= limit else b""
     if max(size, len(content)) > limit:
-        raise NoFileLeft(path, f"has {max(size, len(content))} bytes; at most {limit} are taken")
+        raise NoFileLeft(path, f"has {max(size, len(content))} bytes; at most {limit} are allowed")
     return content
 
 

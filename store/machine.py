@@ -1,4 +1,4 @@
-"""Which machine this is, and since which boot: what a lease names its holder by."""
+"""The identity of this machine and its current boot, by which leases name their holder."""
 
 import contextlib
 import os
@@ -20,16 +20,16 @@ class Machine:
 
     id: str
     boot: str
-    """Empty where the system does not tell; then a reboot is not noticed, and locks decide."""
+    """Empty if the system does not provide it; then a reboot is not noticed, and locks decide."""
 
     @classmethod
     def here(cls, data: Path) -> "Machine":
-        """This machine, as the worker with the data folder `data` sees it.
+        """This machine, for the worker with the data folder `data`.
 
-        Containers may share their image's machine id, so the data folder has a random id of its
-        own that is mixed in. Workers of one host that share the data folder are one machine.
+        Containers may share their image's machine id, so a random id in the data folder is mixed
+        in. Workers of one host that share the data folder are the same machine.
         """
-        # Not at the top: each supervisor of a tool imports this module, and needs no OpenSSL.
+        # Imported late: each supervisor of a tool imports this module, but needs no OpenSSL.
         import hashlib  # noqa: PLC0415
 
         own = _own_id(data)
@@ -43,7 +43,7 @@ def _own_id(data: Path) -> str:
     if not path.exists():
         candidate = data / f".machine-id-{os.urandom(8).hex()}"
         write_private(candidate, os.urandom(16).hex().encode())
-        # Another worker that starts at the same time may be faster: its id counts.
+        # Another worker that starts at the same time may be faster; then its id is used.
         with contextlib.suppress(FileExistsError):
             path.hardlink_to(candidate)
         candidate.unlink()
@@ -51,12 +51,12 @@ def _own_id(data: Path) -> str:
 
 
 def this_boot() -> str:
-    """What names the running boot of this machine; empty where the system does not tell."""
+    """The id of this machine's current boot; empty if the system does not provide one."""
     if _BOOT_ID.is_file():
         return _BOOT_ID.read_text().strip()
     if sys.platform != "darwin":
         return ""
-    # Not kern.boottime: that one moves when the clock is set.
+    # Not kern.boottime, which changes when the clock is set.
     asked = subprocess.run(
         ["/usr/sbin/sysctl", "-n", "kern.bootsessionuuid"],
         capture_output=True,

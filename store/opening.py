@@ -1,4 +1,4 @@
-"""Opens the store that a description names: how a store is passed on to another process."""
+"""Opens stores by a description, which can be passed to another process."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,18 +14,18 @@ def folder_description(root: Path) -> dict[str, str]:
 
 
 def s3_description(place: S3Place) -> dict[str, str]:
-    """The description of the store in a bucket. The process that opens it needs credentials of its
-    own: they are found as every AWS tool finds them (a role, AWS_* variables, ~/.aws)."""
+    """The description of the store in a bucket. It contains no credentials: the process that opens
+    the store finds its own, as every AWS tool does (a role, AWS_* variables, ~/.aws)."""
     return {"kind": "s3", **place.describe()}
 
 
 def open_store(description: Mapping[str, str]) -> Store:
-    """Opens the described store; raises ValueError for a kind that is not known."""
+    """Opens the described store; raises ValueError for an unknown kind."""
     kind = description.get("kind")
     if kind == "folder":
         return FolderStore(Path(description["root"]))
     if kind == "s3":
-        # Imported by those alone who need it: it takes more memory than all the rest of a worker.
+        # Imported only if needed: it takes more memory than all the rest of a worker.
         from store.s3 import S3Store  # noqa: PLC0415
 
         return S3Store(S3Place.of(description))

@@ -1,4 +1,4 @@
-"""The customer's pause: a file in the worker's data folder, which the worker looks at."""
+"""The customer's pause: a file in the data folder, for which the worker looks."""
 
 import os
 from pathlib import Path
@@ -7,12 +7,12 @@ _FILE = "paused"
 
 
 def is_paused(data: Path) -> bool:
-    """Whether the worker of this data folder shall take no work."""
+    """Whether the worker with this data folder must not take work."""
     return (data / _FILE).exists()
 
 
 def pause(data: Path) -> bool:
-    """Have the worker take no more work; False where it is so already.
+    """Make the worker take no more work; returns False if it is paused already.
 
     Raises:
         OSError: the folder cannot be written.
@@ -25,7 +25,7 @@ def pause(data: Path) -> bool:
 
 
 def resume(data: Path) -> bool:
-    """Have the worker take work again; False where it was not paused.
+    """Make the worker take work again; returns False if it was not paused.
 
     Raises:
         OSError: the folder cannot be written.

@@ -1,4 +1,4 @@
-"""What is recorded of parts and actions, as templates see it."""
+"""Converts the records of parts and actions to the state that templates see."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,7 +14,7 @@ def with_parts(
     components: Mapping[str, ComponentRecord],
     actions: Mapping[str, ActionRecord],
 ) -> StateDocument:
-    """The document with the sandbox, the components and the actions of these records."""
+    """The document, with the sandbox, components and actions from these records."""
     return replace(
         document,
         sandbox=_sandbox(sandbox) if sandbox else None,

@@ -1,7 +1,8 @@
-"""Room on a disk that is kept for what must not be lost when something else has filled the disk.
+"""A reserve of disk space for data that must not be lost when something else fills the disk.
 
-It is a file in the worker's data folder. Who cannot write down a state, how a tool ended or what
-came of an operation removes it and tries once more; it is made again when there is room.
+It is a file in the worker's data folder. If a state, a tool's end or an operation's outcome cannot
+be written, the reserve is removed, and the write is tried once more. The reserve is created again
+when there is room.
 """
 
 import contextlib
@@ -14,18 +15,18 @@ RESERVE: Final = ".reserve"
 _MOST_BYTES = 16 * 1024 * 1024
 _PART_OF_DISK: Final = 32
 _FREE_TIMES: Final = 4
-"""It is made where there is this much more room than it takes."""
+"""It is created only if there is this many times its size free."""
 
 
 def is_full(error: BaseException | None) -> bool:
-    """Whether the operating system had no room, or the user's share of it was used up."""
+    """Whether the disk is full, or the user's quota is used up."""
     return isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}
 
 
 def keep_reserve(folder: Path) -> bool:
-    """Make the reserve of the disk that the folder is on, if there is none and there is room.
+    """Create the reserve in the folder, if there is none and there is room.
 
-    Blocks. Returns whether there is one now: it is no reason to stop that there is none.
+    Blocks. Returns whether there is one now; work may go on without it.
     """
     file = folder / RESERVE
     try:
@@ -44,13 +45,13 @@ def keep_reserve(folder: Path) -> bool:
             os.close(descriptor)
             incoming.unlink(missing_ok=True)
     except (OSError, AttributeError):
-        # Without room, or on a system that cannot take room without writing.
+        # No room, or a system that cannot allocate space without writing.
         return False
     return True
 
 
 def has_room(folder: Path) -> bool:
-    """Whether there is room to work with on the folder's disk, besides the reserve; blocks."""
+    """Whether the folder's disk has room for work, besides the reserve; blocks."""
     disk = os.statvfs(folder)
     if disk.f_files and not disk.f_favail:
         return False
@@ -58,7 +59,7 @@ def has_room(folder: Path) -> bool:
 
 
 def give_up_reserve(path: Path) -> bool:
-    """Give up the reserve for what is to be written at the path; says whether there was one."""
+    """Remove the reserve, so that the path can be written; returns whether there was one."""
     for folder in path.parents:
         with contextlib.suppress(FileNotFoundError, PermissionError):
             (folder / RESERVE).unlink()
@@ -67,5 +68,5 @@ def give_up_reserve(path: Path) -> bool:
 
 
 def reserve_bytes(disk: os.statvfs_result) -> int:
-    """How much is kept on such a disk."""
+    """The size of the reserve for such a disk."""
     return min(_MOST_BYTES, disk.f_blocks * disk.f_frsize // _PART_OF_DISK)

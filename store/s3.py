@@ -1,8 +1,8 @@
-"""A store in an S3 bucket, or in a store that speaks S3 and honours its conditions.
+"""A store in an S3 bucket, or in an S3-compatible store that supports conditional requests.
 
-Every put and delete that names an etag is one conditional request (If-Match, If-None-Match): S3
-decides who was first. How the objects are encrypted is the bucket's own setting. Importing this
-module takes some 40 MB: it is imported by those alone who have such a store.
+Every put and delete with an etag is one conditional request (If-Match, If-None-Match), so S3
+decides who was first. The bucket's settings determine how objects are encrypted. Importing this
+module takes some 40 MB, so only processes with such a store import it.
 """
 
 import base64
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS: Final = 5.0
 _READ_SECONDS: Final = 20.0
-"""Of silence, not in all. A lease is renewed with 55 s left until its holder stops its tool: a
-connection that died unnoticed must leave time for another one, and a large object's put, which S3
-answers within seconds of its last byte, must not be given up."""
+"""The limit of silence, not of the whole request. A lease is renewed 55 s before its holder would
+stop its tool, so a connection that died unnoticed must leave time for another one. The put of a
+large object must not time out; S3 answers it within seconds of the last byte."""
 
 _ATTEMPTS: Final = 3
-"""Of one request, after an error of the connection, of the server (5xx), or of its load."""
+"""Attempts of a request that fails because of the connection, the server (5xx), or its load."""
 
 _CONNECTIONS: Final = 32
 """As many as a worker has threads that use the store."""
@@ -47,16 +47,16 @@ _CONNECTIONS: Final = 32
 _BROKEN_BODY: Final = (IncompleteReadError, ResponseStreamingError, ReadTimeoutError)
 
 _MARK: Final = "exclave-put"
-"""Metadata of each object: a random word of the put that wrote it."""
+"""Metadata key of each object: a random mark of the put that wrote it."""
 
 
 class S3Store:
-    """The store in a bucket; threads may share it."""
+    """The store in a bucket; thread-safe."""
 
     is_far: Final = True
 
     def __init__(self, place: S3Place) -> None:
-        """Prepares; nothing is looked up or connected yet."""
+        """Does not connect yet, nor look for credentials."""
         self._place = place
         self._opening = threading.Lock()
         self._opened: S3Client | None = None
@@ -72,7 +72,7 @@ class S3Store:
                     with contextlib.closing(answer["Body"]) as body:
                         return Object(body.read(), answer["ETag"])
                 except _BROKEN_BODY:
-                    # The library tries again until an answer begins, and not when it breaks off.
+                    # The library retries only until an answer begins, not if it breaks off later.
                     if not left:
                         raise
             raise AssertionError("the last attempt returns or raises")
@@ -80,10 +80,10 @@ class S3Store:
     def put(self, key: str, data: bytes, *, if_match: IfMatch) -> str:
         """Writes the object as a whole and returns its etag; raises Conflict.
 
-        A request whose answer is lost is sent again, and may then be refused because of what it
-        wrote itself: so every put marks its object, and looks for its mark when it is refused. If
-        somebody else has changed the object since then, it is a Conflict even so: the caller reads
-        what the other made of it, and may make its change a second time.
+        If an answer is lost, the request is sent again, and may be refused because of its own first
+        write. So every put marks its object, and looks for that mark when it is refused. If
+        somebody else has changed the object since, it is still a Conflict: the caller reads the
+        object again, and may make its change a second time.
         """
         mark = secrets.token_hex(8)
         with self._asked(check_key(key)) as client:
@@ -132,11 +132,11 @@ class S3Store:
                     raise Conflict(key) from None
 
     def local_path(self, key: str) -> None:
-        """None: the objects are no files of this machine."""
+        """None, since the objects are not files of this machine."""
         check_key(key)
 
     def s3_place(self) -> S3Place:
-        """Where the store lies."""
+        """The place of the store."""
         return self._place
 
     def close(self) -> None:
@@ -155,12 +155,12 @@ class S3Store:
             try:
                 yield self._client()
             except NoCredentialsError:
-                # A client looks for credentials once, when it is made; the next one looks again.
+                # A client looks for credentials only when it is created; the next one looks again.
                 self.close()
                 raise
 
     def _client(self) -> "S3Client":
-        # Clients may be shared by threads, but must be made by one alone.
+        # Threads may share a client, but only one thread at a time may create clients.
         with self._opening:
             if self._opened is None:
                 self._opened = _connect(self._place)
@@ -184,9 +184,9 @@ def _connect(place: S3Place) -> "S3Client":
             retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
             max_pool_connections=_CONNECTIONS,
             tcp_keepalive=True,
-            # Stores that speak S3 seldom have a host name for each bucket.
+            # S3-compatible stores seldom have a host name for each bucket.
             s3={"addressing_style": "path" if place.endpoint else "auto"},
-            # Content-MD5 is what every such store checks; the newer checksums some refuse.
+            # Every such store checks Content-MD5, but some refuse the newer checksums.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
         ),
@@ -194,7 +194,7 @@ def _connect(place: S3Place) -> "S3Client":
 
 
 def _unless_absent(request: Callable[..., Any], object: Mapping[str, str]) -> Any:
-    """The answer, or None where there is no object."""
+    """The answer, or None if there is no object."""
     try:
         return request(**object)
     except ClientError as error:

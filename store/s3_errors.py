@@ -1,7 +1,8 @@
-"""What S3 and the way to it answer, in words for the person who must act. No secret is in them.
+"""Explains errors of S3, and of the connection to it, to the person who must act.
 
-The library's own words are not repeated: those of a credential helper, for example, may hold
-anything. The service's are, where its error code is not known here.
+The explanations contain no secrets. The library's own messages are never repeated, since those of a
+credential helper, for example, may contain anything. The service's message is repeated only if its
+error code is not known here.
 """
 
 import contextlib
@@ -20,23 +21,23 @@ _REFUSED_CONDITION: Final = frozenset({"PreconditionFailed", "ConditionalRequest
 
 
 def is_absent(error: ClientError) -> bool:
-    """Whether it says that there is no object under the key."""
+    """Whether the error means that there is no object under the key."""
     return _code(error) in _NO_OBJECT
 
 
 def is_refused_condition(error: ClientError) -> bool:
-    """Whether it says that the object is not the one that the request asked for."""
+    """Whether the error means that the request's condition was not met."""
     return _code(error) in _REFUSED_CONDITION
 
 
 @contextlib.contextmanager
 def explained(place: S3Place, key: str, endpoint: Callable[[], str]) -> Iterator[None]:
-    """Turns what goes wrong within the block into StoreUnavailable.
+    """Turns errors within the block into StoreUnavailable.
 
     Args:
         place: The store.
-        key: What the block is about: a key, or a prefix of keys.
-        endpoint: Where the requests go to.
+        key: The key, or prefix of keys, that the block works on.
+        endpoint: Returns the address of the service.
     """
     try:
         yield
@@ -46,7 +47,7 @@ def explained(place: S3Place, key: str, endpoint: Callable[[], str]) -> Iterator
         why = _of_way(error, endpoint)
     else:
         return
-    # Neither the cause nor its words: a later reader of the chain must find no secret.
+    # Without the cause: nobody who reads the chain of exceptions may find a secret.
     raise StoreUnavailable(f"the store {place} cannot be used for {key!r}: {why}") from None
 
 
@@ -181,7 +182,7 @@ _ON_THE_WAY: Final[Sequence[tuple[tuple[type[Exception], ...], str]]] = (
 
 
 def _cause(error: Exception) -> str:
-    """The operating system's own words, if it was that."""
+    """The operating system's message, if the error comes from there."""
     seen: BaseException | None = getattr(error, "kwargs", {}).get("error")
     while seen is not None:
         if isinstance(seen, socket.gaierror):

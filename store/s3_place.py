@@ -1,4 +1,4 @@
-"""Where a store lies in S3: written as `s3://bucket/prefix`, and passed on as plain words."""
+"""The place of a store in S3, parsed from `s3://bucket/prefix`."""
 
 import re
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ _URL: Final = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/
 
 @dataclass(frozen=True)
 class S3Place:
-    """A bucket and what the store's objects in it begin with."""
+    """A bucket, and the prefix of the store's objects in it."""
 
     bucket: str
     prefix: str = ""
-    """Segments of a key, without a `/` at the end; empty for the whole bucket."""
+    """Segments of a key, without a trailing `/`; empty for the whole bucket."""
     region: str = ""
-    """Empty: what the machine's AWS settings say."""
+    """If empty, the region in the machine's AWS settings."""
     endpoint: str = ""
     """URL of an S3-compatible store; empty for AWS."""
 
@@ -42,7 +42,7 @@ class S3Place:
 
     @staticmethod
     def of(description: Mapping[str, str]) -> "S3Place":
-        """The place that `describe` gave."""
+        """The place that `describe` described."""
         return S3Place(
             description["bucket"],
             description.get("prefix", ""),
@@ -51,7 +51,7 @@ class S3Place:
         )
 
     def describe(self) -> dict[str, str]:
-        """Plain words for another process. No credentials: each process finds them by itself."""
+        """A description for another process, without credentials: each process finds its own."""
         words = {
             "bucket": self.bucket,
             "prefix": self.prefix,
@@ -61,11 +61,11 @@ class S3Place:
         return {name: word for name, word in words.items() if word}
 
     def object_key(self, key: str) -> str:
-        """The key in the bucket of a key (or a prefix of keys) of the store."""
+        """The bucket's key for a key (or a prefix of keys) of the store."""
         return f"{self.prefix}/{key}" if self.prefix else key
 
     def store_key(self, object_key: str) -> str:
-        """The key of the store that an object of the bucket lies under."""
+        """The store's key for an object of the bucket."""
         return object_key.removeprefix(f"{self.prefix}/") if self.prefix else object_key
 
     def __str__(self) -> str:

@@ -1,8 +1,8 @@
-"""The turn: the right to change the install, as its store has seen it.
+"""The turn: the right to change the install, as recorded in its store.
 
-The Install workflow grants turns with numbers that only grow. The store keeps the highest one, so
-that a run which lost its turn (terminated, or restarted) is refused here, whatever it believes. It
-lies among the journals, which stay when everything else of an install is gone.
+The Install workflow grants turns with numbers that only grow. The store keeps the highest number,
+so that a run that has lost its turn (terminated, or restarted) is refused here, even if it does not
+know. The record lies among the journals, which stay when everything else of an install is deleted.
 """
 
 from typing import Final
@@ -14,11 +14,11 @@ from store.interface import Store
 TURN_KEY: Final = "journals/turn.json"
 
 _FORMER_KEY: Final = "turn.json"
-"""Where stores of older workers have it."""
+"""Where older workers stored it."""
 
 
 class TurnIsHeld(StoreError):
-    """Another run has the install's turn, or had a later one."""
+    """Another run holds the install's turn, or held a later one."""
 
     def __init__(self, number: int, workflow_id: str) -> None:
         super().__init__(
@@ -30,10 +30,10 @@ class TurnIsHeld(StoreError):
 
 
 def check_turn(store: Store, number: int, workflow_id: str) -> None:
-    """Records a turn that is higher than all before; accepts the highest one again.
+    """Records a turn with a new highest number; also accepts the current highest one again.
 
     Raises:
-        TurnIsHeld: the number is lower than the highest, or the same but of another workflow.
+        TurnIsHeld: the number is lower than the highest, or equal but held by another workflow.
     """
 
     def advance(document: Document | None) -> Document | None:
@@ -49,8 +49,8 @@ def check_turn(store: Store, number: int, workflow_id: str) -> None:
     change_document(store, TURN_KEY, advance)
 
 
-def standing_turn(store: Store) -> int:
-    """The highest turn that the store has seen; 0 before the first."""
+def highest_turn(store: Store) -> int:
+    """The number of the highest turn that the store has seen; 0 if there was none."""
     found = read_document(store, TURN_KEY)
     standing = found[0] if found else _former(store)
     return _parse(standing)[0] if standing else 0
@@ -65,4 +65,4 @@ def _parse(document: Document) -> tuple[int, str]:
     try:
         return int(document["number"]), str(document["workflow_id"])
     except (KeyError, TypeError, ValueError) as error:
-        raise Malformed(f"{TURN_KEY} is no turn: {error!r}; restore it from a backup") from error
+        raise Malformed(f"{TURN_KEY} is not a turn: {error!r}; restore it from a backup") from error

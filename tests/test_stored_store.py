@@ -26,9 +26,9 @@ from contracts.names import action_subject
 from store.customer import Answer, answered, ask, waiting
 from store.install_records import ActionRecord, ActionRun, ComponentRecord, Output
 from store.journal import Entry, Failure, Journal, Outcome, Run
-from store.known_releases import releases_brought
+from store.known_releases import known_releases
 from store.leases import Lease, Leases
-from store.turns import TurnIsHeld, check_turn, standing_turn
+from store.turns import TurnIsHeld, check_turn, highest_turn
 from tests.activities.terraform.terraform_plans import changes
 from tests.stored.fixed import (
     APP,
@@ -75,7 +75,7 @@ def test_the_app_its_releases_and_the_revision(workplace: Workplace) -> None:
     assert deployed is not None and (deployed.app, deployed.release) == (APP, RELEASE)
     assert provisioned is not None
     assert (provisioned.app, provisioned.release) == (APP, OLDER_RELEASE)
-    assert releases_brought(workplace.store, state) == {RELEASE, OLDER_RELEASE}
+    assert known_releases(workplace.store, state) == {RELEASE, OLDER_RELEASE}
     assert state.revision() == 8
     state.require_revision(8)
     with pytest.raises(StoreBehind):
@@ -89,7 +89,7 @@ def test_inputs(workplace: Workplace) -> None:
         revision=3, values={"region": "here", "size": "small"}, base=1, removed=["zone"]
     )
     # What the store has stays: the revision is the one that it knows.
-    workplace.state.bring_inputs(deploys.Inputs(revision=3, values={"region": "elsewhere"}))
+    workplace.state.update_inputs(deploys.Inputs(revision=3, values={"region": "elsewhere"}))
     assert workplace.state.inputs(CONFIG)["region"] == "here"
 
 
@@ -206,7 +206,7 @@ def test_what_a_worker_let_in_that_bound_no_keys(workplace: Workplace, stored: P
 
 
 def test_the_turn(workplace: Workplace) -> None:
-    assert standing_turn(workplace.store) == 7
+    assert highest_turn(workplace.store) == 7
     check_turn(workplace.store, 7, "deploy/acme/7")
     for number, run in ((6, "deploy/acme/7"), (7, "deploy/acme/another")):
         with pytest.raises(TurnIsHeld, match=r"turn is 7 of deploy/acme/7"):

@@ -1,11 +1,11 @@
-"""Waiting longer after each try that failed, up to a bound."""
+"""Waits that grow with each failed attempt, up to a limit."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 
 def backoff(first: float, longest: float) -> Iterator[float]:
-    """Seconds between one try and the next, doubled each time, without end."""
+    """Seconds between attempts: doubled each time up to `longest`, endlessly."""
     wait = first
     while True:
         yield wait
@@ -14,12 +14,12 @@ def backoff(first: float, longest: float) -> Iterator[float]:
 
 @dataclass(frozen=True)
 class Patience:
-    """How long something is tried."""
+    """How long to retry, and how often."""
 
     seconds: float
     first_wait_seconds: float
     longest_wait_seconds: float
 
     def waits(self) -> Iterator[float]:
-        """Seconds between one try and the next."""
+        """Seconds between attempts."""
         return backoff(self.first_wait_seconds, self.longest_wait_seconds)

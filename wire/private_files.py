@@ -1,6 +1,6 @@
-"""Files and folders for their owner alone, which a crash leaves as they were or as they are meant.
+"""Files and folders that only their owner can access, written so that they survive a crash.
 
-A reader sees what `write_whole` writes complete or not at all.
+Readers see what `write_whole` writes completely or not at all.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ def open_private(path: Path, flags: int) -> int:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Writes the file down to the disk, mode 0600 whatever the umask; an OSError names the file."""
+    """Writes and syncs the file, mode 0600 whatever the umask; an OSError names the file."""
     try:
         with os.fdopen(open_private(path, os.O_WRONLY | os.O_TRUNC), "wb") as file:
             os.fchmod(file.fileno(), 0o600)
@@ -38,8 +38,8 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 def write_new(path: Path, data: bytes, *, executable: bool = False) -> None:
-    """Writes a file that was not there, for its owner alone; raises FileExistsError. One that could
-    not be written as a whole is not there."""
+    """Writes a new file that only its owner can access; raises FileExistsError. If the write fails,
+    no file is left."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o700 if executable else 0o600)
     try:
@@ -52,15 +52,15 @@ def write_new(path: Path, data: bytes, *, executable: bool = False) -> None:
 
 
 def write_whole(path: Path, data: bytes, *, replaces: bool = True) -> None:
-    """Writes the file, for its owner alone, so that it is there as a whole or as it was before.
+    """Writes a file that only its owner can access, completely or not at all.
 
     Args:
-        path: Where to.
-        data: What.
-        replaces: Whether one that is there is replaced.
+        path: The file.
+        data: Its content.
+        replaces: Whether to replace an existing file.
 
     Raises:
-        FileExistsError: it is there, and is not to be replaced.
+        FileExistsError: the file exists and must not be replaced.
     """
     part = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     try:
@@ -75,14 +75,14 @@ def write_whole(path: Path, data: bytes, *, replaces: bool = True) -> None:
 
 
 def move_whole(source: Path, destination: Path) -> None:
-    """Renames a file, already synced, within a file system; it stays renamed after a crash."""
+    """Renames an already synced file within a file system; the rename survives a crash."""
     make_private_folder(destination.parent)
     source.replace(destination)
     sync_folder(destination.parent)
 
 
 def sync_folder(folder: Path) -> None:
-    """Brings the names of the folder's files down to the disk, not their content."""
+    """Syncs the folder's entries (not their content) to the disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -53,7 +53,7 @@ def parse_outputs(content: bytes) -> dict[str, JsonValue]:
     """
     if len(content) > LARGEST_BYTES:
         raise EngineFailed(
-            f"the outputs file has {len(content)} bytes; at most {LARGEST_BYTES} are taken"
+            f"the outputs file has {len(content)} bytes; at most {LARGEST_BYTES} are allowed"
         )
     try:
         text = content.decode()

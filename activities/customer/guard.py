@@ -25,7 +25,7 @@ from contracts.errors import PolicyDenied
 from contracts.messages import OperationInput
 from stacks.policy import Operation, Policy
 from store.errors import StoreError
-from store.known_releases import note_brought, releases_brought
+from store.known_releases import known_releases, note_release
 
 ALLOWED: Final = "allowed"
 REFUSED: Final = "refused"
@@ -87,7 +87,7 @@ class CustomersGuard:
                 await self._keep_head()
             result = await body()
             if isinstance(first, ScopeInput):
-                await asyncio.to_thread(note_brought, self._workplace.store, first.release)
+                await asyncio.to_thread(note_release, self._workplace.store, first.release)
         except BaseException as error:
             await _end_badly(told, error)
             raise
@@ -136,7 +136,7 @@ class CustomersGuard:
 
     def _require_brought(self, input: StepInput) -> None:
         """Refuse the script of a release that no run has brought here, or is bringing."""
-        if input.release not in releases_brought(self._workplace.store, self._workplace.state):
+        if input.release not in known_releases(self._workplace.store, self._workplace.state):
             raise PolicyDenied(
                 f"The release {input.release} was never brought to {input.install}, so its scripts "
                 "are ad-hoc scripts there, and the customer's policy does not allow those. Deploy "

@@ -32,7 +32,7 @@ def open_target(workplace: Workplace, input: ScopeInput) -> Target:
     index = releases.index(input.app, input.release)
     if state.app() is None:
         state.put_app(input.app)
-    state.bring_inputs(input.inputs)
+    state.update_inputs(input.inputs)
     try:
         inputs = state.inputs(config)
     except InputErrors as error:

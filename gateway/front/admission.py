@@ -1,12 +1,12 @@
-"""Which connections may be open, and how much strangers may send on theirs.
+"""Limits how many connections may be open, and how much strangers may send.
 
-Where there are too many, one on which nobody has proven who calls gives way to a new one: strangers
-can take the place of strangers alone.
+A stranger's connection is one on which nobody has proven an identity yet. If there are too many
+connections, the oldest stranger's is closed for a new one: strangers can displace only strangers.
 
-Whatever a stranger sends is held in memory behind the front, by servers that cannot bound it: gRPC
-keeps headers that do not end, and calls that are taken back. So a connection on which nobody is
-proven is read up to a budget, and ends soon after. Who proves themselves gets a new one with each
-call. HTTP is without it from then on: its server reads no more than it has room for.
+The servers behind the front keep in memory whatever a stranger sends, and cannot limit it: gRPC
+keeps endless headers, and cancelled calls. So a stranger's connection is read only up to a budget,
+and ends soon after. A proven gRPC caller gets a new budget with each call. A proven HTTP caller has
+none, since the HTTP server reads no more than it has room for.
 """
 
 from collections import Counter
@@ -18,43 +18,43 @@ from gateway.front.peers import Peers
 
 
 class Admitted(Protocol):
-    """A connection, as far as it is counted."""
+    """A connection, as admission sees it."""
 
     host: str
-    """Whom it is counted for."""
+    """The key of the address under which it is counted."""
     inner_port: int
     speaks: Speaks | None
     taken: int
-    """Bytes that were read of a stranger's, or since the last call of who may pass."""
+    """Bytes that were read: of a stranger, or since the last call of a proven caller."""
 
     def abort(self) -> None:
-        """End it at once."""
+        """End the connection at once."""
 
 
 C = TypeVar("C", bound=Admitted)
 
 
 class Admission(Generic[C]):
-    """Counts connections, and what is read of strangers'."""
+    """Counts connections, and the bytes that are read from strangers."""
 
     def __init__(self, peers: Peers, limits: FrontLimits) -> None:
-        """Admit within limits; the peers tell who has proven who they are."""
+        """Admit within the limits; `peers` knows on which connections an identity was proven."""
         self._peers = peers
         self._limits = limits
         self.open: set[C] = set()
         self.refused = 0
-        """Connections that were, and that had to give way."""
+        """How many connections were refused, or closed for a new one."""
         self.taken = 0
-        """Bytes that were read of all strangers'."""
+        """Bytes that were read from all strangers."""
         self.taken_by_host: Counter[str] = Counter()
         self._by_host: Counter[str] = Counter()
         self._strangers: dict[C, None] = {}
-        """Those on which nobody may have proven yet who calls, the oldest first."""
+        """Connections that may be strangers', the oldest first."""
         self._strangers_of: dict[str, dict[C, None]] = {}
         """The same, by host."""
 
     def admit(self, connection: C) -> bool:
-        """Count a new connection, unless there are too many, and all of them may pass."""
+        """Count a new connection; refused if there are too many, and none is a stranger's."""
         host, limits = connection.host, self._limits
         if self._by_host[host] >= limits.connections_per_address:
             full: dict[C, None] | None = self._strangers_of.get(host, {})
@@ -74,7 +74,7 @@ class Admission(Generic[C]):
         return True
 
     def _oldest(self, strangers: dict[C, None]) -> C | None:
-        """The oldest connection on which nobody has proven yet who calls."""
+        """The oldest stranger's connection."""
         while (one := next(iter(strangers), None)) is not None:
             if not self._peers.is_proven(one.inner_port):
                 return one
@@ -89,7 +89,7 @@ class Admission(Generic[C]):
             self._strangers_of.pop(connection.host, None)
 
     def left_of(self, connection: C) -> int:
-        """How many bytes of a stranger's may still be read."""
+        """How many bytes may still be read on a stranger's connection."""
         limits = self._limits
         need = (
             self.taken > limits.strangers_bytes
@@ -100,13 +100,13 @@ class Admission(Generic[C]):
         return max(0, most - connection.taken)
 
     def take(self, connection: C, count: int) -> None:
-        """So much was read of a stranger's."""
+        """Count bytes that were read on a stranger's connection."""
         connection.taken += count
         self.taken += count
         self.taken_by_host[connection.host] += count
 
     def give_back(self, connection: C) -> None:
-        """Whoever it was of has proven who they are, or is gone."""
+        """Free the bytes of a connection whose caller has proven an identity, or is gone."""
         host, taken, connection.taken = connection.host, connection.taken, 0
         self.taken -= taken
         self.taken_by_host[host] -= taken
@@ -114,7 +114,7 @@ class Admission(Generic[C]):
             del self.taken_by_host[host]
 
     def forget(self, connection: C) -> None:
-        """A connection has ended, or has to give way."""
+        """Stop counting a connection that has ended, or is closed for a new one."""
         if connection in self.open:
             self.open.remove(connection)
             self._no_stranger(connection)

@@ -1,6 +1,6 @@
-"""A connection from outside and the one that is made inward for it: bytes pass in both directions.
+"""Connects each connection from outside with one to an inner server, and passes bytes both ways.
 
-With back-pressure and half-close. TLS is ended behind it.
+With back-pressure and half-close. TLS ends at the inner server.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ from gateway.front.peers import Peer, Peers, whose
 _log = logging.getLogger(__name__)
 
 _LINGER_SECONDS = 30.0
-"""How long the rest of a closed connection may take to be received."""
+"""How long the peer may take to receive the rest of a closed connection."""
 
 Recognize = Callable[[bytes], Speaks | None]
-"""What a connection's first bytes say; None if there must be more. Raises NoHello."""
+"""The protocol, by a connection's first bytes; None if more are needed. Raises NoHello."""
 
 
 class _Side(asyncio.Protocol):
-    """One of two connections whose bytes are passed from each to the other."""
+    """One of two connections, whose bytes are passed to the other one."""
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
@@ -39,7 +39,7 @@ class _Side(asyncio.Protocol):
             other.transport.write(data)
 
     def eof_received(self) -> bool:
-        """Tell the other side; keep this one open for what comes back."""
+        """Pass the end on to the other side, and keep this one open for what comes back."""
         self._ended = True
         other = self.other
         if other is None or other.transport is None or other._ended:
@@ -49,7 +49,7 @@ class _Side(asyncio.Protocol):
         return True
 
     def pause_writing(self) -> None:
-        """This side takes nothing more at the moment, so nothing more is read from the other."""
+        """This side's buffer is full, so stop reading from the other side."""
         if self.other is not None and self.other.transport is not None:
             self.other.transport.pause_reading()
 
@@ -58,7 +58,7 @@ class _Side(asyncio.Protocol):
             self.other.read_on()
 
     def read_on(self) -> None:
-        """What was read is passed on: there is room for more."""
+        """Continue reading, since the other side has room again."""
         if self.transport is not None:
             self.transport.resume_reading()
 
@@ -68,7 +68,7 @@ class _Side(asyncio.Protocol):
             other.close()
 
     def close(self) -> None:
-        """Close once what is on its way has been sent, or after a while."""
+        """Close once all data has been sent, or after a while."""
         transport = self.transport
         if transport is not None and not transport.is_closing():
             transport.close()
@@ -102,14 +102,13 @@ class _Inner(_Side):
 
 @dataclass(frozen=True)
 class Way:
-    """The way inward, which all connections take."""
+    """What all connections share: the way to the inner servers, and the limits."""
 
     recognize: Recognize
-    """Tells by the first bytes what a client speaks."""
     ports: dict[Speaks, int]
-    """On loopback, of the server for each."""
+    """The loopback port of each protocol's inner server."""
     peers: Peers
-    """Where the address of each connection is noted."""
+    """Records the peer of each connection."""
     limits: FrontLimits
     admission: "Admission[Outer]"
 
@@ -128,16 +127,16 @@ class Outer(_Side):
         self.began = 0.0
         self.is_stranger = True
         self.taken = 0
-        """Bytes that were read of a stranger's, or since the last call of who may pass."""
+        """Bytes that were read: of a stranger, or since the last call of a proven caller."""
         self._answers = 0
         self._held = b""
-        """What was received beyond the budget."""
+        """Data received beyond the budget."""
         self._until_proof: asyncio.TimerHandle | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._connecting: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Let it in, unless there are too many, and wait for what it speaks."""
+        """Admit the connection, unless there are too many, and wait for its first bytes."""
         self.transport = cast(asyncio.Transport, transport)
         name = transport.get_extra_info("peername")
         self.peer = Peer(name[0], name[1]) if name else self.peer
@@ -150,13 +149,13 @@ class Outer(_Side):
         self._deadline = loop.call_later(self.way.limits.hello_seconds, self.transport.abort)
 
     def data_received(self, data: bytes) -> None:
-        """Find out what it speaks; from then on, pass on what comes."""
+        """Recognize the protocol; from then on, pass on all data."""
         if self.other is not None:
             self._pass_on(data)
             return
         self._first += data
         if self.speaks is not None:
-            # It has been recognized, and the way inward is not open yet.
+            # Recognized, but not yet connected to the inner server.
             return
         try:
             self.speaks = self.way.recognize(bytes(self._first))
@@ -170,7 +169,7 @@ class Outer(_Side):
             self._connecting = asyncio.create_task(self._connect(self.way.ports[self.speaks]))
 
     def _pass_on(self, data: bytes) -> None:
-        """Pass on what the budget allows for, and stop reading where it ends."""
+        """Pass on what the budget allows, and stop reading when it is used up."""
         left = self._left()
         if left is not None and len(data) > left:
             self._stop(data, left)
@@ -179,7 +178,7 @@ class Outer(_Side):
             super().data_received(data)
 
     def _left(self) -> int | None:
-        """Bytes that may still be read; None for any number."""
+        """How many bytes may still be read; None if unlimited."""
         if self.is_stranger:
             return self.way.admission.left_of(self)
         return None if self.speaks is Speaks.HTTP else self.way.limits.call_bytes - self.taken
@@ -202,7 +201,7 @@ class Outer(_Side):
             super().data_received(data[:left])
 
     def proven(self) -> None:
-        """As `Watching` says."""
+        """As in `Watching`."""
         if self.is_stranger:
             self.way.admission.give_back(self)
             self.is_stranger = False
@@ -215,25 +214,25 @@ class Outer(_Side):
             self.read_on()
 
     def answered(self) -> bool:
-        """As `Watching` says."""
+        """As in `Watching`."""
         self._answers += 1
         last = self._answers >= self.way.limits.stranger_answers
         if last and self.speaks is Speaks.GRPC:
-            # Over HTTP the answer itself says so, and ends it.
+            # Over HTTP, the answer itself announces the end and closes the connection.
             self.close()
         return last
 
     def read_on(self) -> None:
-        """The same, unless a proof is waited for."""
+        """Continue reading, unless the connection waits for a proof."""
         if self._until_proof is None:
             super().read_on()
 
     def eof_received(self) -> bool:
-        """End it, unless there is another side that may still send."""
+        """Close the connection, unless the inner side may still send."""
         return super().eof_received() if self.other is not None else False
 
     def join(self, inner: _Inner) -> None:
-        """The way inward is open: pass on what came first."""
+        """The inner connection is open: pass on the first bytes."""
         if self.transport is None or inner.transport is None:
             inner.abort()
             return
@@ -246,7 +245,7 @@ class Outer(_Side):
         self.read_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it, and let the other side end."""
+        """Stop counting the connection, and let the other side end."""
         self._stop_clock()
         self.way.admission.forget(self)
         super().connection_lost(exc)

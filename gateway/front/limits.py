@@ -1,33 +1,33 @@
-"""What the front bounds."""
+"""The limits of the front."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class FrontLimits:
-    """What the front bounds."""
+    """The limits of the front. On a stranger's connection, nobody has proven an identity yet."""
 
     connections: int = 10_000
     connections_per_address: int = 2_000
-    """A load balancer before the gateway is one address; so is a company behind its NAT. Of IPv6 a
-    /64 counts as one."""
+    """A load balancer in front of the gateway is one address, and so is a company behind a NAT. An
+    IPv6 /64 counts as one address."""
     hello_seconds: float = 10.0
-    """How long a client may take until it has said what it speaks."""
+    """How long a client may take to send enough bytes to recognize its protocol."""
     idle_seconds: float = 120.0
-    """How long nothing may move on an HTTP connection."""
+    """How long an HTTP connection may be idle."""
     stranger_bytes: int = 128 * 1024
-    """What is read of an HTTP connection on which nobody is proven: an enrolment takes 64 KiB."""
+    """How much is read of a stranger's HTTP connection; an enrolment takes 64 KiB."""
     stranger_call_bytes: int = 32 * 1024
-    """The same of gRPC, where headers can take a hundred times as much memory as they have bytes.
-    Of HTTP, too, while strangers have had more than one of the next two. A worker needs 22 KiB: a
-    handshake, and the whole TLS record that its first headers are in, which may be 16 KiB."""
+    """The same for gRPC, where headers can take a hundred times their size in memory; also for HTTP
+    while strangers exceed one of the next two limits. A worker needs 22 KiB: a handshake, and the
+    whole TLS record with its first headers, which may have 16 KiB."""
     strangers_bytes_per_address: int = 16 * 1024 * 1024
     strangers_bytes: int = 64 * 1024 * 1024
     stranger_answers: int = 30
-    """How many answers it gets."""
+    """How many answers a stranger gets on one connection."""
     stranger_seconds: float = 120.0
-    """How long it may take; an enrolment takes up to 90 s."""
+    """How long a stranger's connection may last; an enrolment takes up to 90 s."""
     proof_seconds: float = 10.0
-    """How long it is waited for a proof once nothing more is read."""
+    """How long to wait for a proof once the budget is used up."""
     call_bytes: int = 32 * 1024 * 1024
-    """What is read of a gRPC connection after one call of who may pass, until the next."""
+    """How much is read of a gRPC connection between two calls of a proven caller."""

@@ -1,13 +1,12 @@
 """The front: one port for gRPC and HTTP.
 
-It reads from a connection's first bytes what its client speaks, connects to the gateway's own gRPC
-or HTTP server on loopback, and passes bytes on. TLS is ended behind it, by those two servers with
-the same certificate: the front sees no key and nothing in clear, and costs less than ending TLS
-here would.
+It recognizes the protocol by a connection's first bytes, connects to the gateway's own gRPC or HTTP
+server on loopback, and passes bytes on. TLS ends at those two servers, which share a certificate:
+the front sees neither keys nor plain text, and costs less than it would if TLS ended here.
 
-It closes what stays silent at the beginning, bounds how many connections there are, in all and from
-one address, and closes HTTP connections on which nothing moves. Dead gRPC connections are found by
-the gRPC server, which pings them.
+It closes connections that stay silent at the beginning, limits the number of connections in total
+and per address, and closes idle HTTP connections. The gRPC server detects dead gRPC connections by
+pinging them.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ _SWEEP_SECONDS = 10.0
 
 
 class Front:
-    """Accepts connections and hands them on."""
+    """Accepts connections, and passes them on to the inner servers."""
 
     def __init__(
         self,
@@ -33,13 +32,13 @@ class Front:
         peers: Peers,
         limits: FrontLimits,
     ) -> None:
-        """Prepare; nothing is accepted yet.
+        """Does not accept connections yet.
 
         Args:
-            recognize: Tells by the first bytes what a client speaks.
-            inner: The port on loopback of the server for each.
-            peers: Where the address of each connection is noted.
-            limits: What is bounded.
+            recognize: Recognizes the protocol by a connection's first bytes.
+            inner: The loopback port of each protocol's inner server.
+            peers: Records the peer of each connection.
+            limits: The limits to enforce.
         """
         self.limits = limits
         self.admission: Admission[Outer] = Admission(peers, limits)

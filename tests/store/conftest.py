@@ -1,4 +1,4 @@
-"""Both stores, for the tests of what every store does."""
+"""Both kinds of store, for the tests that every store must pass."""
 
 import contextlib
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ KINDS = ["folder", pytest.param("s3", marks=pytest.mark.process)]
 
 @dataclass(frozen=True)
 class Described:
-    """A store, and how another process opens it."""
+    """A store, and the description by which another process opens it."""
 
     store: Store
     description: dict[str, str]

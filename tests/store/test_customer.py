@@ -1,4 +1,4 @@
-"""What the customer was asked and said: an answer is to one question, and to nothing like it."""
+"""Questions to the customer and their answers: an answer applies to one question only."""
 
 import json
 from dataclasses import asdict, replace

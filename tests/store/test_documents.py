@@ -1,4 +1,4 @@
-"""Documents that others change at the same time."""
+"""Documents that several writers change at the same time."""
 
 import time
 from pathlib import Path
@@ -12,7 +12,7 @@ from store.interface import ANY, Store
 
 
 class Pauses(list[float]):
-    """What was waited in all, without waiting."""
+    """Records the pauses instead of waiting."""
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_who_loses_once_makes_the_change_to_what_the_other_left(
 
 
 @pytest.mark.parametrize("data", [b"nonsense", b"[]", b""])
-def test_what_is_no_document_is_told(store: Store, data: bytes) -> None:
+def test_what_is_no_document_is_reported(store: Store, data: bytes) -> None:
     store.put("a", data, if_match=ANY)
     with pytest.raises(Malformed, match="a "):
         change_document(store, "a", lambda now: now)

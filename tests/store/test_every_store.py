@@ -1,4 +1,4 @@
-"""What every store does: compare-and-put, keys; also with several writing threads, processes."""
+"""What every store must do: put-if-match and keys, also with many writing threads and processes."""
 
 import json
 import secrets

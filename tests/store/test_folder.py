@@ -1,4 +1,4 @@
-"""The folder store's own: modes, what else lies in the folder, what to do when it fails."""
+"""Specific to the folder store: file modes, foreign files in the folder, and its failures."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the store knows of its install."""
+"""The state of an install in its store."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -131,35 +131,35 @@ def test_what_a_newer_version_wrote_is_tolerated(state: InstallState, store: Sto
     assert state.component("net") == component("net")
 
 
-def test_only_newer_inputs_are_brought(state: InstallState) -> None:
+def test_only_newer_inputs_are_stored(state: InstallState) -> None:
     for revision, value, expected in (
         (5, "b", "b"),
         (4, "old", "b"),
         (5, "same", "b"),
         (6, "c", "c"),
     ):
-        state.bring_inputs(Inputs(revision=revision, values={"zone": value}))
+        state.update_inputs(Inputs(revision=revision, values={"zone": value}))
         assert state.inputs(CONFIG)["zone"] == expected
 
 
 def test_an_install_that_began_again_keeps_what_it_does_not_know(state: InstallState) -> None:
-    state.bring_inputs(Inputs(revision=5, values={"zone": "b", "size": "9"}))
-    state.bring_inputs(Inputs(revision=7, values={"size": "1"}))
+    state.update_inputs(Inputs(revision=5, values={"zone": "b", "size": "9"}))
+    state.update_inputs(Inputs(revision=7, values={"size": "1"}))
     assert stored(state) == {"zone": "b", "size": "1"}
-    state.bring_inputs(Inputs(revision=8, values={"size": "1"}, removed=["zone"]))
+    state.update_inputs(Inputs(revision=8, values={"size": "1"}, removed=["zone"]))
     assert stored(state) == {"size": "1"}
 
 
 def test_what_was_taken_back_stays_so_over_later_revisions(state: InstallState) -> None:
-    state.bring_inputs(Inputs(revision=5, values={"zone": "b", "size": "9"}))
-    state.bring_inputs(Inputs(revision=6, values={"zone": "b"}, removed=["size"]))
-    state.bring_inputs(Inputs(revision=7, values={"zone": "c"}, removed=["size"]))
+    state.update_inputs(Inputs(revision=5, values={"zone": "b", "size": "9"}))
+    state.update_inputs(Inputs(revision=6, values={"zone": "b"}, removed=["size"]))
+    state.update_inputs(Inputs(revision=7, values={"zone": "c"}, removed=["size"]))
     assert stored(state) == {"zone": "c"}
 
 
 def test_what_an_install_began_from_is_all_its_own(state: InstallState) -> None:
-    state.bring_inputs(Inputs(revision=5, values={"zone": "b", "size": "9"}))
-    state.bring_inputs(Inputs(revision=6, values={"zone": "b"}, base=5))
+    state.update_inputs(Inputs(revision=5, values={"zone": "b", "size": "9"}))
+    state.update_inputs(Inputs(revision=6, values={"zone": "b"}, base=5))
     assert stored(state) == {"zone": "b"}
 
 
@@ -172,13 +172,13 @@ def stored(state: InstallState) -> dict[str, str]:
 def test_inputs_have_defaults_and_marks(state: InstallState) -> None:
     assert state.inputs(CONFIG) == {"zone": "a", "license": Sensitive("")}
     state.set_sensitive_input("license", SECRET)
-    state.bring_inputs(Inputs(revision=1, values={"zone": "b", "of_another_release": "x"}))
+    state.update_inputs(Inputs(revision=1, values={"zone": "b", "of_another_release": "x"}))
     assert state.inputs(CONFIG) == {"zone": "b", "license": Sensitive(SECRET)}
     state.set_sensitive_input("zone", "c")
     assert state.inputs(CONFIG)["zone"] == Sensitive("c"), "what is set here is a secret"
 
 
-def test_inputs_that_are_missing_are_told(state: InstallState) -> None:
+def test_inputs_that_are_missing_are_reported(state: InstallState) -> None:
     config = CONFIG.model_copy(update={"inputs": [input_of("size", required=True)]})
     with pytest.raises(InputErrors, match="size"):
         state.inputs(config)
@@ -249,7 +249,7 @@ def test_every_sensitive_value_is_known_for_masking(state: InstallState) -> None
 
 
 def test_a_sensitive_input_of_another_release_is_still_a_secret(state: InstallState) -> None:
-    """A component that is torn down from an older release may still hold it."""
+    """A component that is torn down with an older release may still contain it."""
     state.set_sensitive_input("old_license", SECRET)
     assert SECRET in state.secrets(CONFIG)
 

@@ -82,9 +82,9 @@ def test_processes_that_record_at_once_agree(described: Any) -> None:
     assert said <= {"a\n", "b\n", "c\n", "d\n"}
 
 
-def test_what_is_no_journal_is_told(journal: Journal) -> None:
+def test_what_is_no_journal_is_reported(journal: Journal) -> None:
     journal.store.put(f"journals/{KEY}.json", b'{"runs": 1}', if_match=ANY)
-    with pytest.raises(Malformed, match="no journal entry"):
+    with pytest.raises(Malformed, match="not a journal entry"):
         journal.outcome(KEY)
     with pytest.raises(Malformed):
         journal.begin(KEY, HERE)

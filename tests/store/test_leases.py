@@ -34,7 +34,7 @@ def test_a_free_subject_is_taken(store: Store, clock: Clock) -> None:
     assert store.get("leases/acme/vpc.json") is not None
 
 
-def test_another_machine_is_told_the_holder_until_it_expires(store: Store, clock: Clock) -> None:
+def test_another_machine_learns_the_holder_until_it_expires(store: Store, clock: Clock) -> None:
     held = Leases(store, HERE, clock).acquire("s", "k1")
     there = Leases(store, THERE, clock)
     assert there.acquire("s", "k2") == held
@@ -90,7 +90,7 @@ def test_release_frees_the_own_lease_only(store: Store, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("data", [b"nonsense", b"[]", b'{"key": "k"}'])
-def test_what_is_no_lease_is_told(store: Store, clock: Clock, data: bytes) -> None:
+def test_what_is_no_lease_is_reported(store: Store, clock: Clock, data: bytes) -> None:
     store.put("leases/s.json", data, if_match=ANY)
     with pytest.raises(Malformed, match=r"leases/s\.json"):
         Leases(store, HERE, clock).acquire("s", "k1")

@@ -1,4 +1,4 @@
-"""What a tool could leave in the place of a file is looked at before it is read."""
+"""Whatever a tool leaves in the place of a file is checked before it is read."""
 
 import os
 import socket
@@ -23,12 +23,12 @@ def _link(path: Path) -> None:
 
 
 NONE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "folder": (lambda path: path.mkdir(), "is a folder, and no file"),
-    "pipe": (os.mkfifo, "is a pipe, and no file"),
-    "link": (_link, "is a link, and no file"),
-    "link to nothing": (lambda path: path.symlink_to("nowhere"), "is a link, and no file"),
-    "device": (lambda path: path.symlink_to("/dev/zero"), "is a link, and no file"),
-    "socket": (_socket, "is a socket, and no file"),
+    "folder": (lambda path: path.mkdir(), "is a folder, not a file"),
+    "pipe": (os.mkfifo, "is a pipe, not a file"),
+    "link": (_link, "is a link, not a file"),
+    "link to nothing": (lambda path: path.symlink_to("nowhere"), "is a link, not a file"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), "is a link, not a file"),
+    "socket": (_socket, "is a socket, not a file"),
     "large": (lambda path: path.write_bytes(b"x" * 11), "has 11 bytes; at most 10 are"),
 }
 
@@ -37,7 +37,7 @@ NONE: dict[str, tuple[Callable[[Path], object], str]] = {
 def test_what_is_no_file_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    # The path of a socket may have a hundred characters.
+    # The path of a socket may have a hundred characters at most.
     monkeypatch.chdir(tmp_path)
     make, why = NONE[kind]
     make(Path("left"))

@@ -1,4 +1,4 @@
-"""A store passed on by its description, and what its import costs."""
+"""A store is passed on by its description; and what importing it costs."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ from tests.s3_server import ENVIRONMENT
 ROOT = Path(__file__).resolve().parents[2]
 
 OF_S3 = {"boto3", "botocore", "urllib3"}
-"""Some 40 MB in all."""
+"""Some 40 MB in total."""
 
 ENROLMENT = Enrolment.of(
     install="acme", namespace="dev", temporal="127.0.0.1:1", releases="http://127.0.0.1:1"
@@ -44,7 +44,7 @@ def test_no_credentials_are_passed_on(s3_place: S3Place) -> None:
     assert open_store(least).s3_place() == S3Place("bucket")
 
 
-def test_an_unknown_kind_is_told() -> None:
+def test_an_unknown_kind_is_reported() -> None:
     with pytest.raises(ValueError, match="'tape' is not known"):
         open_store({"kind": "tape"})
 

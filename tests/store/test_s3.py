@@ -1,4 +1,4 @@
-"""The S3 store's own: lost answers, servers in trouble, and what it says to who must act."""
+"""Specific to the S3 store: lost answers, failing servers, and messages to those who must act."""
 
 import contextlib
 import random
@@ -41,7 +41,7 @@ def way(s3_server: S3Server) -> Iterator[Way]:
 
 @pytest.fixture
 def far(s3_place: S3Place, way: Way) -> Iterator[S3Store]:
-    """The same store as `s3`, by a way on which requests go wrong."""
+    """The same store as `s3`, over a connection on which requests fail."""
     with contextlib.closing(S3Store(replace(s3_place, endpoint=way.endpoint))) as store:
         yield store
 
@@ -98,7 +98,7 @@ def test_reading_is_tried_again(s3: S3Store, far: S3Store, way: Way, fault: Faul
 def test_a_put_that_came_second_is_a_conflict_though_it_says_the_same(
     s3: S3Store, far: S3Store, way: Way
 ) -> None:
-    """Two who count to 2 have counted to 2 once: the second one must count to 3."""
+    """If two writers each count to 2, the second one must count to 3 instead."""
     first = s3.put("count", b"1", if_match=ABSENT)
 
     def overtaken(request: Request) -> Fault:
@@ -151,7 +151,7 @@ def test_no_change_is_lost_on_a_bad_way(s3: S3Store, far: S3Store, way: Way, see
     way.look = lambda request: chance.choice(trouble) if chance.random() < 0.1 else None
 
     def add(name: int) -> None:
-        # As an activity is: until the store answers.
+        # Retried like an activity, until the store answers.
         with contextlib.suppress(StoreUnavailable):
             change_document(far, "names", lambda now: {**(now or {}), str(name): True})
             return
@@ -176,7 +176,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again(s3: S3Store, far: S3Store,
         far.get("plan")
 
 
-def test_trouble_that_lasts_is_told_and_ends(s3: S3Store, far: S3Store, way: Way) -> None:
+def test_trouble_that_lasts_is_reported_and_ends(s3: S3Store, far: S3Store, way: Way) -> None:
     way.look = lambda request: BROKEN
     with pytest.raises(StoreUnavailable, match=r"'a': InternalError \(500\): .* it may pass"):
         far.put("a", b"1", if_match=ABSENT)
@@ -203,7 +203,7 @@ def test_trouble_that_lasts_is_told_and_ends(s3: S3Store, far: S3Store, way: Way
         (409, "OperationAborted", r"OperationAborted \(409\): a fault"),
     ],
 )
-def test_what_the_service_refuses_is_told_with_what_to_do(
+def test_what_the_service_refuses_is_reported_with_what_to_do(
     far: S3Store, way: Way, status: int, code: str, said: str
 ) -> None:
     way.look = lambda request: refused(status, code)
@@ -222,13 +222,13 @@ def test_what_the_service_refuses_is_told_with_what_to_do(
         _require_no_secret(caught.value)
 
 
-def test_a_missing_bucket_is_told(s3_place: S3Place) -> None:
+def test_a_missing_bucket_is_reported(s3_place: S3Place) -> None:
     missing = S3Store(replace(s3_place, bucket="not-there"))
     with contextlib.closing(missing), pytest.raises(StoreUnavailable, match="no bucket not-there"):
         missing.get("a")
 
 
-def test_an_address_that_does_not_answer_is_told(s3_place: S3Place) -> None:
+def test_an_address_that_does_not_answer_is_reported(s3_place: S3Place) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         endpoint = f"http://127.0.0.1:{unused.getsockname()[1]}"
@@ -239,7 +239,7 @@ def test_an_address_that_does_not_answer_is_told(s3_place: S3Place) -> None:
     assert "network, firewall" in str(caught.value)
 
 
-def test_a_name_that_is_not_known_is_told(s3_place: S3Place) -> None:
+def test_an_unknown_name_is_reported(s3_place: S3Place) -> None:
     away = S3Store(replace(s3_place, endpoint="http://store.invalid"))
     with contextlib.closing(away), pytest.raises(StoreUnavailable, match="name is not known"):
         away.get("a")
@@ -255,7 +255,7 @@ def test_credentials_may_come_later(s3: S3Store, monkeypatch: pytest.MonkeyPatch
     assert s3.get("a") is None
 
 
-def test_settings_that_cannot_be_read_are_told_without_their_words(
+def test_settings_that_cannot_be_read_are_reported_without_quoting_them(
     s3: S3Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     settings = tmp_path / "config"

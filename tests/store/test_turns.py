@@ -1,4 +1,4 @@
-"""Turns: the highest one counts, and of two with one number the first."""
+"""Turns: the highest one counts, and the first of two with the same number."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def test_turns_only_grow(store: Store) -> None:
     check_turn(store, 9, "deploy/acme/2")
 
 
-def test_what_is_no_turn_is_told(store: Store) -> None:
+def test_what_is_no_turn_is_reported(store: Store) -> None:
     store.put(TURN_KEY, b"{}", if_match=ANY)
     with pytest.raises(Malformed):
         check_turn(store, 1, "deploy/acme/1")

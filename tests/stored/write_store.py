@@ -31,7 +31,7 @@ from store.install_records import (
 from store.install_state import InstallState
 from store.interface import ANY, Store
 from store.journal import Journal
-from store.known_releases import note_brought
+from store.known_releases import note_release
 from store.leases import Leases
 from store.s3_place import S3Place
 from store.turns import check_turn
@@ -85,8 +85,8 @@ def write_store(root: Path) -> None:
     store = workplace.store
     _write_digest_key(store, workplace.state)
     _write_state(workplace.state)
-    note_brought(store, OLDER_RELEASE)
-    note_brought(store, RELEASE)
+    note_release(store, OLDER_RELEASE)
+    note_release(store, RELEASE)
     check_turn(store, 7, "deploy/acme/7")
     _write_operations(Journal(store, lambda: AT))
     leases = Leases(store, MACHINE, lambda: AT)
@@ -106,7 +106,7 @@ def _write_digest_key(store: Store, state: InstallState) -> None:
 
 def _write_state(state: InstallState) -> None:
     state.put_app(APP)
-    state.bring_inputs(
+    state.update_inputs(
         Inputs(revision=3, values={"region": "here", "size": "small"}, base=1, removed=["zone"])
     )
     state.set_sensitive_input("license", LICENSE)

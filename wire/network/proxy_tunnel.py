@@ -1,4 +1,4 @@
-"""Asks an HTTP proxy for a tunnel, on a connection that is open."""
+"""Asks an HTTP proxy for a tunnel, over an open connection."""
 
 import http.client
 import socket
@@ -11,13 +11,13 @@ def ask_for_tunnel(connection: socket.socket, to: str, proxy: Proxy) -> tuple[in
     """The status and reason of the proxy's answer; with 200 the tunnel is open. Blocks.
 
     Args:
-        connection: To the proxy.
-        to: `host:port` of the other end.
-        proxy: What it is asked with.
+        connection: The connection to the proxy.
+        to: `host:port` of the tunnel's other end.
+        proxy: The proxy, with its user and password.
 
     Raises:
         OSError: the connection broke.
-        HTTPException: what answers speaks no HTTP.
+        HTTPException: the answer is not HTTP.
     """
     asked = {"Host": to, **proxy.headers()}
     lines = [f"CONNECT {to} HTTP/1.1", *(f"{name}: {value}" for name, value in asked.items())]

@@ -13,11 +13,11 @@ pytestmark = pytest.mark.process
 @pytest.mark.parametrize(
     ("makes", "why"),
     [
-        (f"rm {OUT}; mkdir {OUT}", "is a folder, and no file"),
-        (f"rm {OUT}; mkfifo {OUT}", "is a pipe, and no file"),
-        (f"ln -sf /etc/hostname {OUT}", "is a link, and no file"),
-        (f"rm {OUT}; mknod {OUT} c 1 5 || mkfifo {OUT}", "is a (device|pipe), and no file"),
-        (f"truncate -s 2G {OUT}", "has 2147483648 bytes; at most 1048576 are taken"),
+        (f"rm {OUT}; mkdir {OUT}", "is a folder, not a file"),
+        (f"rm {OUT}; mkfifo {OUT}", "is a pipe, not a file"),
+        (f"ln -sf /etc/hostname {OUT}", "is a link, not a file"),
+        (f"rm {OUT}; mknod {OUT} c 1 5 || mkfifo {OUT}", "is a (device|pipe), not a file"),
+        (f"truncate -s 2G {OUT}", "has 2147483648 bytes; at most 1048576 are allowed"),
     ],
 )
 async def test_it_fails_once_and_for_good(tmp_path: Path, makes: str, why: str) -> None:

@@ -144,7 +144,7 @@ async def test_a_teardown_is_of_the_release_that_it_was_planned_from(plane: Host
 
 async def test_values_that_changed_since_are_planned_again(plane: HostilePlane) -> None:
     plan = await plane.plan(plane.a)
-    plane.site.state.bring_inputs(Inputs(revision=1, values={"size": "2"}))
+    plane.site.state.update_inputs(Inputs(revision=1, values={"size": "2"}))
     with pytest.raises(StalePlan, match="values of its variables have changed"):
         await plane.apply(plan, inputs_revision=1)
     assert plane.did() is None
@@ -155,7 +155,7 @@ async def test_values_that_changed_since_are_planned_again(plane: HostilePlane) 
 async def test_an_environment_that_changed_since_is_planned_again(plane: HostilePlane) -> None:
     release = plane.release("A", env_vars={"WHO": "{{ .nuon.inputs.inputs.size }}"}, vars={})
     plan = await plane.plan(release)
-    plane.site.state.bring_inputs(Inputs(revision=1, values={"size": "2"}))
+    plane.site.state.update_inputs(Inputs(revision=1, values={"size": "2"}))
     with pytest.raises(StalePlan, match="environment has changed"):
         await plane.apply(plan)
     assert plane.did() is None
@@ -215,7 +215,7 @@ async def test_what_a_crash_left_is_compared_by_what_remains(
         with pytest.raises(Unreachable):
             await plane.told(deploys.TERRAFORM_APPLY.name, apply)
     assert plane.did() is None
-    plane.site.state.bring_inputs(Inputs(revision=1, values={"size": "2"}))
+    plane.site.state.update_inputs(Inputs(revision=1, values={"size": "2"}))
     with pytest.raises(ExclaveError):
         other = apply.model_copy(update={"release": plane.d})
         await plane.told(deploys.TERRAFORM_APPLY.name, other)
@@ -237,7 +237,7 @@ async def test_an_apply_that_died_before_it_applied_begins_anew(
         patch.setattr(applying, "_require_providers", _dies_at_once)
         with pytest.raises(Unreachable):
             await plane.told(deploys.TERRAFORM_APPLY.name, apply)
-    plane.site.state.bring_inputs(Inputs(revision=1, values={"size": "2"}))
+    plane.site.state.update_inputs(Inputs(revision=1, values={"size": "2"}))
     with pytest.raises(StalePlan, match="values of its variables have changed"):
         await plane.told(deploys.TERRAFORM_APPLY.name, apply)
     assert plane.did() is None

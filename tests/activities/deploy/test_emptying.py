@@ -34,7 +34,7 @@ def used(site: DeploySite) -> str:
     """What an install has once all that was deployed is torn down; returns its release."""
     release = site.releases.add(components=[component("net")], actions=[action("check")])
     site.state.put_app("shop")
-    site.state.bring_inputs(Inputs(revision=3, values={"zone": "a"}))
+    site.state.update_inputs(Inputs(revision=3, values={"zone": "a"}))
     site.state.set_sensitive_input("license", SECRET)
     site.state.digest_key()
     for part in ("net", SANDBOX):

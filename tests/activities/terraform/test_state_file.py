@@ -183,6 +183,6 @@ def test_what_a_killed_terraform_left_is_replaced_by_the_newest_whole_version(
 
 def test_an_errored_state_that_is_no_file_stays_and_is_told(site: Site) -> None:
     os.mkfifo(site.errored)
-    with pytest.raises(NoFileLeft, match=f"{site.errored} is a pipe, and no file"):
+    with pytest.raises(NoFileLeft, match=f"{site.errored} is a pipe, not a file"):
         site.take()
     assert site.errored.is_fifo()
