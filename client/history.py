@@ -140,7 +140,7 @@ def _decoded(payload: Payload) -> Any:
 
 
 def heartbeat_words(details: Payloads) -> str:
-    """The text of a pending activity's last heartbeat; empty if it is no text."""
+    """The text of a pending activity's last heartbeat; empty if it is not text."""
     value = _decoded(details.payloads[0]) if details.payloads else None
     return value if isinstance(value, str) else ""
 

@@ -12,7 +12,7 @@ def check_name(value: str | None) -> str | None:
     """The callback of an argument that is the name of an app or an install."""
     if value is not None and not re.fullmatch(NAME_PATTERN, value):
         raise typer.BadParameter(
-            f"{value!r} is no name; use at most 63 lower case letters, digits and dashes"
+            f"{value!r} is not a name; use at most 63 lower case letters, digits and dashes"
         )
     return value
 
@@ -20,7 +20,7 @@ def check_name(value: str | None) -> str | None:
 def _digest(value: str | None) -> str | None:
     if value is not None and not re.fullmatch(DIGEST_PATTERN, value):
         raise typer.BadParameter(
-            f"{value!r} is no digest; write sha256: and 64 hexadecimal digits, as printed by "
+            f"{value!r} is not a digest; write sha256: and 64 hexadecimal digits, as printed by "
             "`exclave build`"
         )
     return value

@@ -73,8 +73,8 @@ def _kind(workflow_id: str) -> str:
     kind, _ = owner_of(workflow_id) or ("", "")
     if kind in _ENTITIES:
         raise Refused(
-            f"{workflow_id} is no run, but {_ENTITIES[kind]}; it cannot be cancelled. Name a run, "
-            "such as deploy/acme/7."
+            f"{workflow_id} is not a run, but {_ENTITIES[kind]}; it cannot be cancelled. Name a "
+            "run, such as deploy/acme/7."
         )
     return kind
 

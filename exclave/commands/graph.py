@@ -124,7 +124,7 @@ def _digests(config: AppConfig, folder: Path) -> dict[str, str]:
     for part, model in config.parts().items():
         source = source_of(model)
         if source is None:
-            # All that there is of it stands in the config.
+            # It has no files besides the config.
             continue
         if not source.is_local:
             # Remote sources are not fetched here; their address, as configured, stands for them.

@@ -96,7 +96,7 @@ def _head(text: str | None) -> list[Head]:
     found = Head.parse(text)
     if found is None:
         raise CommandEnded(
-            Exit.USAGE, f"{text!r} is no head; give it as --verify prints it: 42:sha256:…"
+            Exit.USAGE, f"{text!r} is not a head; give it as --verify prints it: 42:sha256:…"
         )
     return [found]
 
@@ -122,7 +122,7 @@ def _since(text: str | None) -> str:
         at = datetime.fromisoformat(text)
     except ValueError as error:
         raise CommandEnded(
-            Exit.USAGE, f"{text!r} is no time; write for example 2030-01-31T12:00 (UTC)"
+            Exit.USAGE, f"{text!r} is not a time; write for example 2030-01-31T12:00 (UTC)"
         ) from error
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -48,18 +48,20 @@ def _parse_address(value: object) -> object:
         return value
     match = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
     if match is None:
-        raise ValueError(f"{value!r} is no address; write IP:PORT, for example 127.0.0.1:7233")
+        raise ValueError(f"{value!r} is not an address; write IP:PORT, for example 127.0.0.1:7233")
     host, port = match["host"].strip("[]"), int(match["port"])
     if not 1 <= port <= 65535:
         raise ValueError(f"port {port} does not exist; it must be between 1 and 65535")
     try:
         loopback = ipaddress.ip_address(host).is_loopback
     except ValueError as error:
-        raise ValueError(f"{host} is no IP address; write for example 127.0.0.1:{port}") from error
+        raise ValueError(
+            f"{host} is not an IP address; write for example 127.0.0.1:{port}"
+        ) from error
     if not loopback:
         raise ValueError(
-            f"{host} is no loopback address; the development control plane authenticates nobody, "
-            f"so write 127.0.0.1:{port}"
+            f"{host} is not a loopback address; the development control plane authenticates "
+            f"nobody, so write 127.0.0.1:{port}"
         )
     return {"host": host, "port": port}
 
@@ -210,7 +212,7 @@ def _problem(path: Path, found: Any) -> str:
             return f"{where}: {found['ctx']['error']}"
         case "string_pattern_mismatch":
             return (
-                f"{where}: {found['input']!r} is no name; use lower case letters, digits and "
+                f"{where}: {found['input']!r} is not a name; use lower case letters, digits and "
                 "dashes, at most 63"
             )
         case _:

@@ -96,7 +96,7 @@ def test_every_problem_is_reported_with_file_and_key(tmp_path: Path) -> None:
     lines = refusal(tmp_path, text).splitlines()
     file = tmp_path / "temporal-dev.yaml"
     assert len(lines) == 3
-    assert any(line.startswith(f"{file}: namespace: 'Dev' is no name") for line in lines)
+    assert any(line.startswith(f"{file}: namespace: 'Dev' is not a name") for line in lines)
     assert f"{file}: data: is missing" in lines
     assert any(line.startswith(f"{file}: dta: there is no such key") for line in lines)
 
@@ -104,13 +104,13 @@ def test_every_problem_is_reported_with_file_and_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("address", "reason"),
     [
-        ("0.0.0.0:7233", "no loopback address"),
+        ("0.0.0.0:7233", "not a loopback address"),
         ("192.168.1.4:7233", "authenticates nobody"),
         ("localhost:7233", "write IP:PORT"),
         ("127.0.0.1", "write IP:PORT"),
         ("127.0.0.1:0", "between 1 and 65535"),
         ("127.0.0.1:99999", "between 1 and 65535"),
-        ("127.0.0.999:7233", "is no IP address"),
+        ("127.0.0.999:7233", "is not an IP address"),
     ],
 )
 def test_only_loopback_addresses_are_taken(tmp_path: Path, address: str, reason: str) -> None:

@@ -191,8 +191,8 @@ def test_no_journal_yet(side: Side) -> None:
 
 
 def test_wrong_usage_is_reported(side: Side) -> None:
-    assert "is no head" in side.run("journal", "--verify", "--head", "abc", status=2)
+    assert "is not a head" in side.run("journal", "--verify", "--head", "abc", status=2)
     assert "belong to --verify" in side.run("journal", "--first", "3", status=2)
-    assert "is no time" in side.run("journal", "--since", "yesterday", status=2)
+    assert "is not a time" in side.run("journal", "--since", "yesterday", status=2)
     side.enrolment.write_text("wrong = 1")
     assert "there is no such key" in side.run("plans", status=1)
