@@ -1,7 +1,7 @@
 """The functions that templates may call: text/template's own, and those of sprig 3.3.0.
 
-A function gets plain values and gives one; it knows neither data nor sensitivity. It never holds a
-value in its error, gives the same each time, and can make neither much nor take long.
+A function takes plain values and returns one; it knows neither the data nor what is sensitive. Its
+errors never hold a value, its result is always the same, and its size and time are limited.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ _MODULES = (
 
 
 def _bounded(function: Function) -> Function:
-    """The function, whose text is not too long, and which ends in no error but its own."""
+    """The function, with limited text, and raising no error but FunctionError."""
 
     def call(*arguments: object) -> object:
         try:

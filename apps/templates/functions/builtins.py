@@ -70,7 +70,7 @@ def _position(at: object, length: int) -> int:
 
 
 def _print(*values: object) -> str:
-    """Spaces stand between values neither of which is a string."""
+    """Values are separated by a space if neither of them is a string."""
     parts: list[str] = []
     for at, value in enumerate(values):
         if at and not isinstance(value, str) and not isinstance(values[at - 1], str):

@@ -35,7 +35,7 @@ def _is_number(char: str) -> bool:
 
 
 def _is_letter(char: str) -> bool:
-    # Chinese, Japanese and Korean characters are no letters here.
+    # Chinese, Japanese and Korean characters do not count as letters here.
     return unicodedata.category(char).startswith("L") and not (
         "\u4e00" <= char <= "\u9fcc"
         or "\u3400" <= char <= "\u4d85"

@@ -1,4 +1,4 @@
-"""sprig's dates, as far as they follow from what they are given; `Local` is UTC everywhere."""
+"""sprig's dates, as far as they depend only on their arguments; `Local` is UTC everywhere."""
 
 import re
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ def parsed_duration(text: str) -> int:
     """The nanoseconds of a duration, such as `1h15m30.5s`.
 
     Raises:
-        FunctionError: it is none.
+        FunctionError: it is not a duration.
     """
     wrong = FunctionError("the text is not a duration, such as `1h15m30.5s`")
     sign = -1 if text.startswith("-") else 1
@@ -112,7 +112,7 @@ def _decimal(value: int, size: int) -> str:
 
 
 def _duration(seconds: object) -> str:
-    """Seconds, as a string or an int64; sprig takes anything else for none, even an int."""
+    """Seconds, as a string or an int64; sprig reads anything else as 0, even an int."""
     count = 0
     if isinstance(seconds, Int64):
         count = int(seconds)
@@ -123,7 +123,7 @@ def _duration(seconds: object) -> str:
 
 
 def _duration_round(duration: object) -> str:
-    """The largest unit of a duration; again, an int is none."""
+    """The largest unit of a duration; an int counts as 0, as above."""
     if isinstance(duration, Time):
         raise FunctionError("of a time it reads the clock, and a plan must give the same each time")
     length = 0

@@ -9,7 +9,7 @@ from apps.templates.go_types import is_empty, kind_of, type_of
 
 
 def _default(fallback: object, *given: object) -> object:
-    """`fallback` if what was given is empty."""
+    """`fallback` if the given value is empty."""
     return fallback if not given or is_empty(given[0]) else given[0]
 
 

@@ -19,7 +19,7 @@ def _to_base64(text: str) -> str:
 
 
 def _from_base64(text: str) -> str:
-    """The text that was encoded. Of what is no base64 it gives Go's complaint, as sprig does."""
+    """The decoded text. If it is not base64, the result is Go's error message, as in sprig."""
     import base64  # noqa: PLC0415 - few templates need it
 
     wrong = _wrong_in_base64(encoded(text))
@@ -62,7 +62,7 @@ def _to_base32(text: str) -> str:
 
 
 def _from_base32(text: str) -> str:
-    """The text that was encoded. Of what is no base32 it gives Go's complaint, as sprig does."""
+    """The decoded text. If it is not base32, the result is Go's error message, as in sprig."""
     import base64  # noqa: PLC0415 - few templates need it
 
     plain = encoded(text).translate(None, b"\r\n")
@@ -113,7 +113,7 @@ def _base(path: str) -> str:
 
 
 def _clean(path: str) -> str:
-    """The shortest path that names the same: without `.`, and `..` where that can be."""
+    """The shortest equal path: without `.`, and without `..` if possible."""
     rooted = path.startswith("/")
     parts: list[str] = []
     for part in path.split("/"):

@@ -16,7 +16,7 @@ def deep_equal(first: object, second: object) -> bool:
 
 
 def identity(value: object) -> Hashable:
-    """What is equal for values that are deeply equal.
+    """A key that is equal for deeply equal values.
 
     Raises:
         FunctionError: the value is too large, or too deep.

@@ -13,10 +13,10 @@ class Function:
     """A function and how many arguments it takes."""
 
     call: Callable[..., object]
-    """It raises `FunctionError` for what it refuses."""
+    """Raises `FunctionError` for arguments that it refuses."""
     least: int
     most: int | None
-    """None: any number."""
+    """None means any number."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Parameter:
     description: str
     accepts: Callable[[object], bool]
     nil: Callable[[], object] | None = None
-    """What nil becomes; None: nil is refused."""
+    """What nil becomes; None means that nil is refused."""
 
     def checked(self, value: object, position: int) -> object:
         """The argument at a position, counted from 1.

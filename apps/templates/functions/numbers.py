@@ -25,7 +25,7 @@ _TRAILING_ZEROS = re.compile(r"\.0+\Z")
 
 
 def to_int(value: object) -> int:
-    """Any value as an integer, 0 if it is none: Go's `cast.ToInt`."""
+    """Any value as an integer, or 0 if it is not one: Go's `cast.ToInt`."""
     match value:
         case bool():
             return int(value)
@@ -61,7 +61,7 @@ def parsed_int(text: str) -> int | None:
 
 
 def to_float(value: object) -> float:
-    """Any value as a float, 0 if it is none: Go's `cast.ToFloat64`."""
+    """Any value as a float, or 0 if it is not one: Go's `cast.ToFloat64`."""
     match value:
         case bool() | int() | float():
             return float(value)
@@ -177,7 +177,7 @@ def _ceil(value: object) -> float:
 def _rounded(rounding: Callable[[float], int], value: float) -> float:
     if not math.isfinite(value):
         return value
-    # Python's results are whole numbers, which know no -0.
+    # Python's results are integers, which have no -0.
     return math.copysign(float(rounding(value)), value) if abs(value) < 2**53 else value
 
 

@@ -51,7 +51,7 @@ def _width(data: bytes, at: int) -> int:
 
 
 def _matches(pattern: str, data: bytes, most: int) -> Iterator[Any]:
-    """As Go finds all matches: no empty one right behind another."""
+    """All matches as Go finds them: no empty match right after another match."""
     compiled = _compiled(pattern)
     at, count, before = 0, 0, -1
     while at <= len(data) and (most < 0 or count < most):

@@ -36,7 +36,7 @@ class _Reader:
         self._zone: str | None = None
 
     def skip(self, prefix: str) -> None:
-        """Text that the layout has as it is; spaces match any number of spaces."""
+        """Skips literal text of the layout; spaces match any number of spaces."""
         for piece in re.findall(r" +|[^ ]+", prefix):
             if piece[0] == " ":
                 if self._text and self._text[0] != " ":
@@ -57,7 +57,7 @@ class _Reader:
             name, pattern, least, most = _NUMBERS[token]
             self._number(token, name, pattern, least, most)
             if name == "second" and not fraction_next:
-                # A fraction may follow, though the layout has none.
+                # A fraction may follow even if the layout has none.
                 self._read_fraction(token, r"[.,]([0-9]+)", needed=False)
         elif token in ("January", "Jan"):
             self._found["month"] = self._name(token, MONTHS, len(token) == 3) + 1
@@ -152,7 +152,7 @@ class _Reader:
         if name is None and offset:
             name = ""
         wall = (hour, found.get("minute", 0), found.get("second", 0))
-        # An abbreviation says what the zone is called, not where the clock on the wall hangs.
+        # An abbreviation names the zone, but does not say what its offset is.
         at = datetime(year, month, day, *wall, tzinfo=UTC if self._offset is None else zone)
         moment = moment_of(lambda: at.astimezone(zone))
         return Time(moment, found.get("nanosecond", 0), None if name == "UTC" else name)

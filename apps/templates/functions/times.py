@@ -30,15 +30,15 @@ class Time(Opaque):
 
     moment: datetime
     nanoseconds: int = 0
-    """Within the second: a datetime has none."""
+    """Within the second, since a datetime has no nanoseconds."""
     zone: str | None = None
-    """The zone's name, if it is not the one that the datetime knows."""
+    """The zone's name, if it differs from the datetime's."""
 
     def __str__(self) -> str:
         return formatted(self, "2006-01-02 15:04:05.999999999 -0700 MST")
 
     def json_text(self) -> str:
-        """As RFC 3339 has it."""
+        """The time in the format of RFC 3339."""
         return formatted(self, _RFC3339)
 
     def unix(self) -> int:
@@ -46,13 +46,13 @@ class Time(Opaque):
         return (self.moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
 
     def within(self, zone: tzinfo) -> "Time":
-        """The same moment elsewhere."""
+        """The same moment in another zone."""
         return Time(moment_of(lambda: self.moment.astimezone(zone)), self.nanoseconds)
 
     def later(self, nanoseconds: int) -> "Time":
-        """The moment that is so much later."""
+        """The moment that is that much later."""
         seconds, rest = divmod(self.nanoseconds + nanoseconds, 10**9)
-        # Within a zone, Python counts by the clock on the wall.
+        # Within a zone, Python adds in local clock time.
         moved = moment_of(lambda: self.moment.astimezone(UTC) + timedelta(seconds=seconds))
         return Time(moment_of(lambda: moved.astimezone(self.moment.tzinfo)), rest, self.zone)
 
@@ -85,7 +85,7 @@ def moment_of(make: Callable[[], datetime]) -> datetime:
 
 
 def at_unix(seconds: int) -> Time:
-    """The moment so many seconds after 1970.
+    """The moment that many seconds after 1970.
 
     Raises:
         FunctionError: it is too far away.
