@@ -53,7 +53,9 @@ async def measure(bed: Testbed, settings: argparse.Namespace) -> Report:
     keys = MasterKeys.new()
     plain = await connect_once(where)
     encrypting = await connect_once(where, KeyRing(keys))
-    worker = await connect_once(where, KeyRing(keys.for_install(where.namespace, "bench-sealed")))
+    worker = await connect_once(
+        where, KeyRing(keys.for_subject(where.namespace, "install/bench-sealed"))
+    )
     samples: dict[str, list[float]] = {"plain": [], "sealed": []}
     async with _echoing(plain, "bench-plain"), _echoing(worker, "bench-sealed"):
         for number in range(_WARM_UP + settings.trips):

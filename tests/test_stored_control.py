@@ -61,7 +61,7 @@ def test_master_keys_and_those_that_follow_from_them(stored: Path) -> None:
         "2026-01-02-newer": fake()[::-1],
     }
     worker = WorkerKeys.read(stored / "sealed/worker-keys.json")
-    assert worker == master.for_install(ORG, INSTALL)
+    assert worker == master.for_subject(ORG, install_subject(INSTALL))
     assert (worker.namespace, worker.subject) == (ORG, "install/acme")
     assert base64.b64encode(worker.bytes_of("2025-12-01-older")).startswith(b"o8xLAEqbTxLif5Ex")
     access = WorkerKeys.read(stored / "control/gateway/access-keys.json")

@@ -42,8 +42,6 @@ class Admission(Generic[C]):
         self._peers = peers
         self._limits = limits
         self.open: set[C] = set()
-        self.refused = 0
-        """How many connections were refused, or closed for a new one."""
         self.taken = 0
         """Bytes that were read from all strangers."""
         self.taken_by_host: Counter[str] = Counter()
@@ -61,7 +59,6 @@ class Admission(Generic[C]):
         else:
             full = self._strangers if len(self.open) >= limits.connections else None
         if full is not None:
-            self.refused += 1
             stranger = self._oldest(full)
             if stranger is None:
                 return False

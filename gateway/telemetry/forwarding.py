@@ -32,15 +32,6 @@ PATIENCE = Patience(seconds=300.0, first_wait_seconds=0.5, longest_wait_seconds=
 
 
 @dataclass
-class ForwardedItems:
-    """Counts of items, since the start of this process."""
-
-    delivered: int = 0
-    dropped: int = 0
-    refused_by_collector: int = 0
-
-
-@dataclass
 class Forwarder:
     """Implements `Sink` with a collector; `address` is the part above `/v1/…`."""
 
@@ -52,7 +43,6 @@ class Forwarder:
     at_once: int = 4
     """How many requests may be under way at the same time."""
     clock: Callable[[], float] = time.monotonic
-    items: ForwardedItems = field(default_factory=ForwardedItems)
 
     def __post_init__(self) -> None:
         self.address = self.address.rstrip("/")
@@ -110,7 +100,7 @@ class Forwarder:
         except httpx.TransportError as error:
             return 0.0, str(error) or type(error).__name__
         if answer.is_success:
-            self._count(batch, body)
+            self._warn_of_rejected(batch, body)
             return 0.0, ""
         status = answer.status_code
         if status in _TRY_AGAIN:
@@ -118,23 +108,19 @@ class Forwarder:
             return min(seconds_of(after), self.patience.seconds), f"it answered {status}"
         return None, f"it answered {status}: {body[:200]!r}"
 
-    def _count(self, batch: Batch, body: bytes) -> None:
+    def _warn_of_rejected(self, batch: Batch, body: bytes) -> None:
         answer: Any = batch.signal.response()
         try:
             answer.ParseFromString(body)
         except DecodeError:
             # Not every collector answers in the encoding of the request.
-            rejected = 0
-        else:
-            rejected = getattr(answer.partial_success, batch.signal.rejected)
-        self.items.delivered += batch.items - rejected
+            return
+        rejected = getattr(answer.partial_success, batch.signal.rejected)
         if rejected:
-            self.items.refused_by_collector += rejected
             why = answer.partial_success.error_message[:200]
             self._warn(f"accepted all but {rejected} of {batch.items} items: {why}", rejected)
 
     def _drop(self, batch: Batch, reason: str) -> None:
-        self.items.dropped += batch.items
         self._warn(f"did not accept {batch.items} items, which are dropped: {reason}", batch.items)
 
     def _warn(self, words: str, items: int) -> None:

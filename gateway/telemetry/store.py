@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 from gateway.telemetry.queue import Batch, TelemetryQueue
@@ -58,8 +58,6 @@ class TelemetryStore:
     limit_bytes: int = 1024**3
     limit_seconds: float = 14 * 86400.0
     clock: Callable[[], float] = time.time
-    kept: int = field(default=0, init=False)
-    """Rows stored since the start of this process."""
 
     def __post_init__(self) -> None:
         """Create the file; raises StoreUnusable."""
@@ -115,7 +113,6 @@ class TelemetryStore:
                 self._checked = now
                 oldest = int((now - self.limit_seconds) * 1e9)
                 database.execute("DELETE FROM telemetry WHERE received < ?", (oldest,))
-        self.kept += len(found)
         while self._used(database) > self.limit_bytes and self._delete_oldest(database):
             pass
 

@@ -50,7 +50,7 @@ async def test_the_installs_own_answer_is_read_and_deleted(there: EncryptedPlane
 async def test_an_answer_of_another_install_is_refused_and_deleted(there: EncryptedPlane) -> None:
     call, worker = asked(there), there.install_worker("acme")
     task = await worker.take()
-    others = encrypting(KeyRing(MASTER.for_install("dev", "other")), "dev")
+    others = encrypting(KeyRing(MASTER.for_subject("dev", "install/other")), "dev")
     answering = HandWorker(there.client, install_queue("acme"))
     await answering.complete(type(task)(task.token, task.type, task.input, others), PAGE)
     with pytest.raises(Unreadable, match="belongs to 'install/other'"):

@@ -150,7 +150,7 @@ class _Answered:
 def _write_sealed(folder: Path, master: MasterKeys) -> None:
     """What lies encrypted in histories, and what workers hold for a gateway."""
     folder.mkdir()
-    worker = master.for_install(ORG, INSTALL)
+    worker = master.for_subject(ORG, install_subject(INSTALL))
     worker.write(folder / "worker-keys.json")
     issued = GatewayCredentials([CredentialKey(signing_key())], clock=lambda: AT).issue(
         "install", ORG, INSTALL, WORKER.key

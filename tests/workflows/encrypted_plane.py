@@ -16,7 +16,7 @@ from tests.workflows.workflow_site import FakeControl
 from wire.conversion import encrypting
 from wire.encryption.key_ring import KeyRing
 from wire.encryption.keys import Keys, MasterKeys
-from wire.encryption.subjects import BUILD
+from wire.encryption.subjects import BUILD, install_subject
 
 MASTER = MasterKeys.new()
 
@@ -31,7 +31,7 @@ class EncryptedPlane:
 
     def install_worker(self, install: str) -> HandWorker:
         """The install's worker, by hand."""
-        keys = MASTER.for_install("dev", install)
+        keys = MASTER.for_subject("dev", install_subject(install))
         return HandWorker(_with(self.client, keys), install_queue(install))
 
     async def start_stuck(self, install: str) -> WorkflowHandle[Any, Any]:

@@ -19,6 +19,7 @@ from wire.encryption.codec import Encryption
 from wire.encryption.key_patience import PATIENCE_SECONDS, KeyPatience
 from wire.encryption.key_ring import KeyRing
 from wire.encryption.keys import MasterKeys
+from wire.encryption.subjects import install_subject
 
 _ADDED = MASTER.with_new_key()
 (_NEW,) = _ADDED.keys.keys() - MASTER.keys.keys()
@@ -36,7 +37,7 @@ class Plane:
     now: float = 0.0
 
     def worker(self, install: str, master: MasterKeys) -> HandWorker:
-        client = _with(self.client, master.for_install("dev", install))
+        client = _with(self.client, master.for_subject("dev", install_subject(install)))
         return HandWorker(client, install_queue(install))
 
     async def with_the_key(self) -> int:

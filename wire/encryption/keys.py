@@ -32,7 +32,7 @@ from pydantic import (
 )
 
 from wire.encryption.key_files import KeyFileError, read_private, write_keys
-from wire.encryption.subjects import ORG, install_subject
+from wire.encryption.subjects import ORG
 
 _KEY_BYTES = 32
 _PURPOSE: Final = b"exclave payload v1"
@@ -206,10 +206,6 @@ class MasterKeys(_Content):
                 f"there is no key {key_id}; the keys are: {', '.join(sorted(self.keys))}"
             )
         return MasterKeys(current=key_id, keys=self.keys)
-
-    def for_install(self, namespace: str, install: str) -> WorkerKeys:
-        """The keys for the install's worker."""
-        return self.for_subject(namespace, install_subject(install))
 
     def for_subject(self, namespace: str, subject: str) -> WorkerKeys:
         """The keys that read the payloads of this subject, and no others."""

@@ -203,7 +203,7 @@ async def test_one_address_has_only_so_many_connections(limits: FrontLimits) -> 
         made = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
         with contextlib.suppress(ConnectionResetError):
             assert await made[0][0].read() == b"", "the oldest gives way"
-        assert (len(front.admission.open), front.admission.refused) == (2, 1)
+        assert len(front.admission.open) == 2
         for _, writer in made:
             writer.close()
 
@@ -218,10 +218,9 @@ async def test_no_stranger_takes_the_place_of_who_may_pass(authority: Authority)
         assert front is not None
         [worker] = front.admission.open
         strangers = [await asyncio.open_connection("127.0.0.1", gateway.port) for _ in range(20)]
-        with contextlib.suppress(ConnectionResetError):
-            assert await strangers[0][0].read() == b""
-        while front.admission.refused < 18:
-            await asyncio.sleep(0.01)
+        for reader, _ in strangers[:18]:
+            with contextlib.suppress(ConnectionResetError):
+                assert await reader.read() == b""
         assert worker in front.admission.open and len(front.admission.open) == 3
         assert (await acme.status("GetSystemInfo"))[0] is StatusCode.UNAVAILABLE
         assert worker in front.admission.open

@@ -74,7 +74,9 @@ async def logging_to(file: Path) -> AsyncIterator[None]:
 async def the_story(address: str, keys: MasterKeys | None) -> None:
     where = TemporalAddress(address, "dev")
     control: Client = await connect_once(where, KeyRing(keys) if keys else None)
-    install = await connect_once(where, KeyRing(keys.for_install("dev", "acme")) if keys else None)
+    install = await connect_once(
+        where, KeyRing(keys.for_subject("dev", "install/acme")) if keys else None
+    )
     async with canary_story.control_worker(control), canary_story.install_worker(install):
         await canary_story.tell_story(control)
 
@@ -108,7 +110,7 @@ async def a_worker_takes_nothing_that_is_not_for_it(
 ) -> None:
     plain = await connect_once(where)
     stranger = await connect_once(where, KeyRing(MasterKeys.new()))
-    other = await connect_once(where, KeyRing(keys.for_install("dev", "other")))
+    other = await connect_once(where, KeyRing(keys.for_subject("dev", "install/other")))
 
     def asking(client: Client, tries: RetryPolicy | None = None) -> Awaitable[canary_story.Done]:
         return client.execute_activity(
@@ -120,7 +122,7 @@ async def a_worker_takes_nothing_that_is_not_for_it(
             retry_policy=tries,
         )
 
-    install = await connect_once(where, KeyRing(keys.for_install("dev", "acme")))
+    install = await connect_once(where, KeyRing(keys.for_subject("dev", "install/acme")))
     async with canary_story.install_worker(install):
         with pytest.raises(ActivityFailureError) as caught:
             await asking(plain)

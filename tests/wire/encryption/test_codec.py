@@ -23,7 +23,7 @@ from wire.encryption.unreadable import ENCRYPTED, Refused, is_unreadable
 from wire.faults import Unreadable
 
 MASTER = MasterKeys.new()
-ACME = MASTER.for_install("dev", "acme")
+ACME = MASTER.for_subject("dev", "install/acme")
 PLAIN = Payload(metadata={"encoding": b"json/plain"}, data=b'{"a": 1}')
 CONVERTER = data_converter.payload_converter
 
@@ -273,7 +273,7 @@ def test_rotation() -> None:
     rotated = added.using(new_id)
     new = control(activity("install.acme", "deploy/acme/1"), rotated).encrypt(PLAIN)
     assert new.metadata[KEY_ID] == new_id.encode()
-    informed = worker(rotated.for_install("dev", "acme"))
+    informed = worker(rotated.for_subject("dev", "install/acme"))
     assert [informed.decrypt(one) for one in (old, new)] == [PLAIN, PLAIN]
     assert control(keys=rotated).decrypt(old) == PLAIN
     assert refusal(worker().decrypt(new)) == "KeyMissing", "it may come yet"
