@@ -71,8 +71,7 @@ check: setup ## Format, lint, types, and which room may import which
 	$(BIN)/lint-imports
 
 test: setup check $(LIBRARY) ## Everything: the checks, then all tests
-	$(BIN)/python -m pytest -m "not e2e" -n auto
-	$(BIN)/python -m pytest -m e2e -n 4 --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --durations=20
 
 fast: setup $(LIBRARY) ## The tests that start no processes, with fewer examples for properties
 	$(BIN)/python -m pytest -m "not e2e and not process and not long" -n auto --hypothesis-profile=fast

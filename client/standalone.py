@@ -33,7 +33,7 @@ _TRIES: Final = RetryPolicy(
     maximum_attempts=3,
     non_retryable_error_types=[UNKNOWN_ACTIVITY],
 )
-_TO_DELETE: Final = timedelta(seconds=5)
+_TO_DELETE: Final = timedelta(seconds=10)
 _SHOWN = 300
 """How many characters of an error about a wrong answer are shown."""
 
@@ -127,4 +127,6 @@ async def _deleted(client: Client, handle: "ActivityHandle[Any]") -> AsyncIterat
         )
         # If this fails, the server deletes it after the namespace's retention.
         with suppress(RPCError):
-            await client.workflow_service.delete_activity_execution(request, timeout=_TO_DELETE)
+            await client.workflow_service.delete_activity_execution(
+                request, retry=True, timeout=_TO_DELETE
+            )

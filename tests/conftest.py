@@ -1,5 +1,6 @@
 """Marks tests that start processes: `make fast` leaves them out, `make test` runs everything."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,20 @@ reserve._MOST_BYTES = 1024 * 1024
 # A shell's background job ignores SIGINT, and so would all processes that the tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+LONGEST = (
+    "e2e/test_random_kills.py",
+    "e2e/test_death.py",
+    "e2e/test_deploys.py",
+    "e2e/test_canaries_everywhere.py",
+    "e2e/test_actions.py",
+    "e2e/test_demo.py",
+    "e2e/test_changing_network.py",
+)
+"""Modules that take minutes. They start first, so that none of them runs alone at the end."""
+
+TESTS_AT_ONCE_FOR_EACH_CPU = 3
+"""Most tests that start processes wait for them, more than half of the time."""
 
 PROCESSES = ("workflows", "activities/operations", "exclave/commands")
 """Folders whose tests start a Temporal server, or supervisors with tools."""
@@ -79,7 +94,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    return TESTS_AT_ONCE_FOR_EACH_CPU * (os.cpu_count() or 1)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    _mark_processes(items)
+    items.sort(key=_place_in_order)
+
+
+def _place_in_order(item: pytest.Item) -> int:
+    """The longest modules, then what starts processes, then the rest; the sort keeps the order
+    within each."""
+    module = item.path.relative_to(TESTS).as_posix()
+    if module in LONGEST:
+        return LONGEST.index(module)
+    if item.get_closest_marker("e2e"):
+        return len(LONGEST)
+    return len(LONGEST) + (1 if item.get_closest_marker("process") else 2)
+
+
+def _mark_processes(items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.parent.relative_to(TESTS).as_posix()
         starts_s3 = "s3_server" in getattr(item, "fixturenames", ())
