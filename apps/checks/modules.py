@@ -66,6 +66,11 @@ def _read_modules(
 
 
 def _check_module(tree: Tree, module: DeclaredModule, findings: Findings) -> None:
+    for doubt in module.doubts:
+        findings.warning(tree.file(doubt.file), "", doubt.message, line=doubt.line)
+    if module.is_for_opentofu:
+        message = f"`{tree.name}` has only *.tofu files: a worker with Terraform cannot deploy it"
+        findings.warning(tree.name or ".", "", message)
     if module.cloud_block is not None:
         findings.error(
             tree.file(module.cloud_block), "terraform.cloud",
@@ -90,6 +95,8 @@ def _check_variables(
     part: Located[TerraformModule], module: DeclaredModule, tree: Tree, findings: Findings
 ) -> None:
     model, declared = part.model, module.variables
+    if not module.is_complete:
+        return  # any variable may be declared, with a default or without
     where = f"the module in `{tree.name}`"
     for name in model.vars:
         if name not in declared:

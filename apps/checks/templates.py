@@ -112,7 +112,7 @@ def _known(entities: Entities, modules: Declared) -> Known:
     outputs: dict[str, frozenset[str]] = {}
     for part in entities.of(TerraformModule):
         module = modules.get(part.model.source.place) if part.model.has_source else None
-        if module is None:
+        if module is None or not module.is_complete:
             continue
         for name in _names(part.model):
             outputs[name] = frozenset(module.outputs)

@@ -43,9 +43,11 @@ class Findings:
         """
         self._add(_Found(Problem(file, key, _on_a_line(message), "error", line), within))
 
-    def warning(self, file: str, key: str, message: str, within: int | None = None) -> None:
-        """Adds a warning."""
-        self._add(_Found(Problem(file, key, _on_a_line(message), "warning"), within))
+    def warning(
+        self, file: str, key: str, message: str, line: int | None = None, within: int | None = None
+    ) -> None:
+        """Adds a warning; the arguments are those of `error`."""
+        self._add(_Found(Problem(file, key, _on_a_line(message), "warning", line), within))
 
     def note(self, file: str, key: str, message: str) -> None:
         """Adds a note."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from apps.reading.files import read_below, resolve
+from apps.terraform.module_files import module_files
 
 _MAX_FILE_BYTES: Final = 1024 * 1024
 _SOURCE: Final = re.compile(r"""(?<![\w.-])"?source"?\s*[=:]\s*"(\.{1,2}/[^"$]*)\"""")
@@ -122,10 +123,8 @@ def _add_path(found: Reach, top: Path, base: str, reference: str) -> None:
 
 def _lines(top: Path, module: str) -> Iterator[_Line]:
     """The lines of a module's own files, without comments."""
-    for path in sorted((top / module).iterdir()):
-        if not path.name.endswith((".tf", ".tf.json")) or path.is_symlink() or not path.is_file():
-            continue
-        name, block = f"{module}/{path.name}" if module else path.name, ""
+    for file in module_files(top / module):
+        name, block = f"{module}/{file}" if module else file, ""
         for number, text in enumerate(_text(top, name).split("\n"), 1):
             header = _BLOCK.match(text)
             block = header[1] if header else block

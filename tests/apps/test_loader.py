@@ -320,10 +320,18 @@ def test_modules_that_cannot_be_deployed(app: App) -> None:
     assert "modules/db/main.tf: the module's source `../m` is not there" in app.only_error()
     app.write("modules/db/main.tf", MODULE + 'module "m" {\n  source = "../../../m"\n}\n')
     assert "`../../../m` leads out of the config's folder" in app.only_error()
-    app.write("modules/db/main.tf", MODULE + "output = = 1\n")
-    assert "modules/db/main.tf:8: error: is not valid HCL" in str(app.problems()[0])
     (app.root / "modules/db/main.tf").rename(app.root / "modules/db/readme")
     assert "has no *.tf or *.tf.json file" in app.only_error()
+
+
+def test_what_only_terraform_can_judge_is_a_warning(app: App) -> None:
+    app.write("modules/db/main.tf", MODULE + "locals {\n  a = !!true\n}\n")
+    (warning,) = app.load().warnings
+    assert str(warning).startswith("modules/db/main.tf:9: warning: cannot be read here")
+    app.write("components/db.toml", DB.replace("zone", "zon"))
+    assert "declares no variable `zon`" in "".join(app.errors())
+    app.write("modules/db/main.tf", MODULE + "output = = 1 }\n")
+    app.load()  # any variable may be declared where it cannot be read
 
 
 def test_a_kind_as_file_and_folder(app: App) -> None:

@@ -80,7 +80,6 @@ def test_each_mistake_is_told(app: App, old: str, new: str, message: str) -> Non
             'module "m" {\n  source = "../dbb"\n}\n',
             "modules/ground/main.tf: the module's source `../dbb` is not",
         ),
-        ("output = = 1\n", "modules/ground/main.tf: is not valid HCL"),
     ],
 )
 def test_a_module_that_cannot_be_deployed(app: App, extra: str, message: str) -> None:

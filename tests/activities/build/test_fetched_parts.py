@@ -137,7 +137,7 @@ async def test_what_is_wrong_in_a_repository_is_told_with_commit_and_line(vendor
     message = await vendor.refused(BadConfig)
     at = f"vendor/modules@{commit[:12]}"
     for line in (
-        f"{at}:bad/main.tf:3: error: is not valid HCL",
+        f"{at}:bad/main.tf:3: warning: cannot be read here",
         f"components/net.toml:3: error: terraform_version: `1.11.0` contradicts required_version "
         f"`>= 2.0` in {at}:net/main.tf",
         f"components/net.toml:10: error: vars.zone: the module in `{at}:net` declares no variable",
