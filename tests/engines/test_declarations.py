@@ -60,14 +60,15 @@ def test_every_sandbox_is_deployed_as_a_component_of_some_type() -> None:
 
 def test_what_no_engine_deploys_is_refused() -> None:
     [missing] = undeployable(config(), deployable(ENGINES))
-    assert str(missing) == "component pages: type: loads; deploying pulumi is not there yet"
+    assert str(missing).startswith("component pages: type: ")
+    assert "deploying pulumi is not" in str(missing)
     assert undeployable(config(), deployable([*ENGINES, FILES])) == []
 
 
 def test_an_engine_may_make_no_sandboxes() -> None:
     sandbox = {"type": "pulumi", "runtime": "python", "public_repo": SOURCE}
     [missing] = undeployable(config(sandbox=sandbox), deployable([*ENGINES, FILES]))
-    assert "making a sandbox with Pulumi is not there yet" in str(missing)
+    assert "making a sandbox with Pulumi is not" in str(missing)
 
 
 def test_what_a_worker_says_of_itself() -> None:
