@@ -12,7 +12,7 @@ from pathlib import Path
 
 from activities.removal import remove_each
 from activities.workplace import Workplace
-from store.customer import APPROVALS_PREFIX, LET_IN_PREFIX
+from store.customer import ALLOWED_PREFIX, APPROVALS_PREFIX
 from store.errors import StoreError
 from store.interface import Store
 from store.journal import Journal
@@ -58,7 +58,7 @@ def drop_old_runs(
     """
     history = _History(Journal(store), time.time() if now is None else now)
     plans = store.list("plans/")
-    others = [(prefix, store.list(prefix)) for prefix in (APPROVALS_PREFIX, LET_IN_PREFIX)]
+    others = [(prefix, store.list(prefix)) for prefix in (APPROVALS_PREFIX, ALLOWED_PREFIX)]
     for run in history.old(key.split("/")[1] for key in plans):
         for prefix, keys in [("plans/", plans), *others]:
             for key in keys:

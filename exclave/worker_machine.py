@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from activities.customer.audit_log import FOLDER, WorkerJournal
+from activities.customer.audit_log import FOLDER, AuditLog
 from activities.customer.rules import Rules, rules_of
 from client.errors import Refused
 from exclave.exits import ending
@@ -38,7 +38,7 @@ class WorkerMachine:
     install: str
     store: Store
     rules: Rules
-    journal: WorkerJournal
+    audit_log: AuditLog
     data: Path
 
     @property
@@ -71,7 +71,7 @@ def at_worker(enrolment: Path, data: Path, policy: Path | None = None) -> Iterat
                 install=enrolled.install,
                 store=open_store(enrolled.store_description(data)),
                 rules=rules_of(enrolment, policy),
-                journal=WorkerJournal(data / FOLDER),
+                audit_log=AuditLog(data / FOLDER),
                 data=data,
             )
         except (EnrolmentError, PolicyError, StoreError) as error:

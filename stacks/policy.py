@@ -20,8 +20,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 POLICY: Final = "policy.toml"
 """The name of the file, beside the enrolment file."""
 
-Operation = Literal["provision", "deploy", "teardown", "deprovision", "action"]
-OPERATIONS: Final[tuple[Operation, ...]] = get_args(Operation)
+OperationKind = Literal["provision", "deploy", "teardown", "deprovision", "action"]
+OPERATIONS: Final[tuple[OperationKind, ...]] = get_args(OperationKind)
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 DAYS: Final[tuple[Day, ...]] = get_args(Day)
@@ -101,7 +101,7 @@ class Policy(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    operations: list[Operation] = list(OPERATIONS)
+    operations: list[OperationKind] = list(OPERATIONS)
     """Operations that the worker may be asked for; those that only read are always allowed."""
     actions: list[Annotated[str, Field(min_length=1)]] = ["*"]
     """Names of actions that may run; `*` stands for any characters."""

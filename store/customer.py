@@ -21,7 +21,7 @@ CUSTOMER_PREFIX: Final = "customer/"
 """Objects below this stay when everything else of an install is deleted, like the journals."""
 
 APPROVALS_PREFIX: Final = f"{CUSTOMER_PREFIX}approvals/"
-LET_IN_PREFIX: Final = f"{CUSTOMER_PREFIX}let-in/"
+ALLOWED_PREFIX: Final = f"{CUSTOMER_PREFIX}let-in/"
 _SUFFIX: Final = ".json"
 
 AnswerKind = Literal["approved", "denied"]
@@ -163,22 +163,22 @@ def waiting(store: Store) -> list[Question]:
     return sorted(found, key=lambda one: one.asked_at)
 
 
-def note_let_in(store: Store, apply_key: str, what: Document) -> None:
-    """Record that an apply was let in, and what it applies; blocks.
+def note_allowed(store: Store, apply_key: str, what: Document) -> None:
+    """Record that an apply was allowed to begin, and what it applies; blocks.
 
     Raises:
         StoreError: the store is unusable.
     """
-    change_document(store, _let_in_key(apply_key), lambda standing: standing or what)
+    change_document(store, _allowed_key(apply_key), lambda standing: standing or what)
 
 
-def was_let_in(store: Store, apply_key: str, what: Document) -> bool:
-    """Whether an apply of exactly that was let in before; blocks.
+def was_allowed(store: Store, apply_key: str, what: Document) -> bool:
+    """Whether exactly that was allowed to begin before; blocks.
 
     Raises:
         StoreError: the store is unusable.
     """
-    found = read_document(store, _let_in_key(apply_key))
+    found = read_document(store, _allowed_key(apply_key))
     return found is not None and found[0] == what
 
 
@@ -189,8 +189,8 @@ def answer_now(
     return Answer(decision, by, clock(), reason)
 
 
-def _let_in_key(apply_key: str) -> str:
-    return f"{LET_IN_PREFIX}{apply_key}{_SUFFIX}"
+def _allowed_key(apply_key: str) -> str:
+    return f"{ALLOWED_PREFIX}{apply_key}{_SUFFIX}"
 
 
 def _key(plan_key: str) -> str:

@@ -64,7 +64,7 @@ class Entry:
     """Epoch seconds; 0 if there was none."""
     outcome_at: float | None = None
     """Epoch seconds."""
-    let_in: Mapping[str, Any] | None = None
+    bound_to: Mapping[str, Any] | None = None
     """What may be done under the key; None if an older worker recorded nothing."""
 
 
@@ -75,10 +75,11 @@ class Journal:
     store: Store
     clock: Callable[[], float] = time.time
 
-    def let_in(self, key: str, what: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Records what may be done under the key, unless something is recorded; returns what is."""
-        standing: Mapping[str, Any] = self._note(key, "let_in", dict(what))
-        return standing
+    def bind(self, key: str, what: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Binds the key to what may be done under it, unless it is bound; returns what it is bound
+        to."""
+        bound: Mapping[str, Any] = self._note(key, "let_in", dict(what))
+        return bound
 
     def script(self, key: str, digest: str) -> str:
         """Records the one script that may run under the key, unless one is; returns what is."""
@@ -199,7 +200,7 @@ def _parse(key: str, document: Document) -> Entry:
             newest_attempt_at=max(
                 (float(attempt["at"]) for attempt in document["newest_attempts"]), default=0.0
             ),
-            let_in=dict(document["let_in"]) if document.get("let_in") is not None else None,
+            bound_to=dict(document["let_in"]) if document.get("let_in") is not None else None,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise Malformed(f"{_key(key)} is not a journal entry: {error!r}") from error

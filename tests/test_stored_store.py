@@ -167,7 +167,7 @@ def test_operations_and_what_came_of_them(workplace: Workplace) -> None:
         outcome=Outcome(result=planned),
         newest_attempt_at=AT,
         outcome_at=AT,
-        let_in=None,
+        bound_to=None,
     )
     failure = Failure("EngineFailed", "api: terraform apply failed.")
     assert journal.outcome(FAILED_KEY) == Outcome(failure=failure)
@@ -176,10 +176,10 @@ def test_operations_and_what_came_of_them(workplace: Workplace) -> None:
     assert journal.script(OPEN_KEY, "sha256:another") == ARTIFACT
 
 
-def test_what_a_key_was_let_in_for(workplace: Workplace) -> None:
+def test_what_a_key_is_bound_to(workplace: Workplace) -> None:
     entry = Journal(workplace.store).entry(APPLY_KEY)
     assert entry is not None
-    assert entry.let_in == {
+    assert entry.bound_to == {
         "activity": deploys.TERRAFORM_APPLY.name,
         "app": APP,
         "release": RELEASE,
@@ -194,7 +194,7 @@ def test_what_a_key_was_let_in_for(workplace: Workplace) -> None:
     assert not was_bound_and_began(workplace.store, deploys.TERRAFORM_APPLY.name, other)
 
 
-def test_what_a_worker_let_in_that_bound_no_keys(workplace: Workplace, stored: Path) -> None:
+def test_what_a_worker_allowed_that_bound_no_keys(workplace: Workplace, stored: Path) -> None:
     file = stored / f"store/journals/{APPLY_KEY}.json"
     document = json.loads(file.read_bytes())
     del document["let_in"]

@@ -9,7 +9,7 @@ import pytest
 from activities.action.outputs_file import read_outputs_file
 from activities.action.script import Script
 from activities.customer.audit_chain import Head, verify
-from activities.customer.audit_log import FOLDER, WorkerJournal, kept_head
+from activities.customer.audit_log import FOLDER, AuditLog, kept_head
 from activities.operations.processes import Process
 from activities.operations.spec import INTERRUPT_FILE, SNAPSHOT_FILE, SPEC_FILE, Spec
 from activities.operations.status import (
@@ -205,13 +205,13 @@ def test_files_in_a_working_folder_are_replaced_and_none_is_left_beside(data: Pa
     }
 
 
-def test_the_workers_journal_is_whole_and_goes_on(data: Path) -> None:
-    journal = WorkerJournal(data / FOLDER)
+def test_the_audit_log_is_whole_and_goes_on(data: Path) -> None:
+    audit_log = AuditLog(data / FOLDER)
     head = kept_head(workplace_in(data.parent).store, MACHINE.id)
     assert head is not None
-    found = journal.verified([head])
+    found = audit_log.verified([head])
     assert (found.problems, found.count, found.torn, found.unended) == ([], 6, 1, 1)
-    lines = [json.loads(line) for line in journal.lines()]
+    lines = [json.loads(line) for line in audit_log.lines()]
     assert [line["kind"] for line in lines] == [
         "told", "let in", "ran", "ended", "torn", "told",
     ]  # fmt: skip
@@ -225,25 +225,25 @@ def test_the_workers_journal_is_whole_and_goes_on(data: Path) -> None:
     assert ended["outcome"] == "ok"
     assert {line["told"] for line in (let_in, ran, ended)} == {1}
     assert (data / FOLDER / torn["kept"]).read_bytes() == b'{"at":"2026-01-02T0'
-    line = journal.append("told", activity="operation.stop")
+    line = audit_log.append("told", activity="operation.stop")
     assert line.number == 7
-    assert journal.verified([head, line.head]).problems == []
+    assert audit_log.verified([head, line.head]).problems == []
 
 
 def test_a_line_that_was_changed_is_found(data: Path) -> None:
-    lines = list(WorkerJournal(data / FOLDER).lines())
+    lines = list(AuditLog(data / FOLDER).lines())
     changed = [lines[0].replace(b'"turn":7', b'"turn":8'), *lines[1:]]
     assert verify(lines).problems == []
     assert verify(changed).problems == ["line 1 was changed: its hash is not that of its content"]
 
 
 def test_a_head_that_somebody_kept_elsewhere(data: Path) -> None:
-    line = json.loads(next(iter(WorkerJournal(data / FOLDER).lines())))
+    line = json.loads(next(iter(AuditLog(data / FOLDER).lines())))
     head = Head.parse(f"1:{line['hash']}")
     assert head is not None
-    assert WorkerJournal(data / FOLDER).verified([head]).problems == []
+    assert AuditLog(data / FOLDER).verified([head]).problems == []
     log = f"The worker's journal is at 1:{line['hash']}.\n"
-    assert Head.all_told_in(log) == [head], "as a log of then tells it"
+    assert Head.all_in(log) == [head], "as a log of then tells it"
 
 
 def test_a_release_is_read_and_what_was_unpacked_of_it_stays(data: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ those who may read it. And no text that others chose, such as an id, can look li
 import logging
 import traceback
 
-from activities.customer.audit_chain import TELLS_HEAD, without_heads
+from activities.customer.audit_chain import HEAD_MESSAGE, without_heads
 from apps.display_text import shown_lines
 
 GUARD = "activities.customer.guard"
@@ -32,7 +32,7 @@ class WordlessExceptions(WholeLines):
         made, record.exc_text = record.exc_text, None
         try:
             line = super().format(record)
-            is_head = record.msg is TELLS_HEAD and record.name == GUARD
+            is_head = record.msg is HEAD_MESSAGE and record.name == GUARD
             return line if is_head else without_heads(line)
         finally:
             record.exc_text = made

@@ -1,1 +1,1 @@
-"""What the customer decides and sees: policy, approvals of their own, and the worker's journal."""
+"""What the customer decides and sees: their policy, their approvals, and the audit log."""

@@ -1,7 +1,7 @@
-"""What the worker was told, as its journal has it: told, let in, ran, ended.
+"""The audit log's entries about one task: `told` (asked for), `let in` (allowed), `ran`, `ended`.
 
-The activity that runs now carries its entry along (`now`), so that whatever runs a tool for it,
-however deep within, writes down what it is about to run.
+The running activity's entries are in the context variable `now`, so that any code which runs a tool
+for it, however deep, can record what it is about to run.
 """
 
 import asyncio
@@ -15,98 +15,99 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.exceptions import CancelledError as TemporalCancelledError
 
-from activities.customer.audit_log import WorkerJournal
-from stacks.policy import Operation
+from activities.customer.audit_log import AuditLog
+from stacks.policy import OperationKind
 
-now: Final[ContextVar["Told | None"]] = ContextVar("told", default=None)
-"""What the running activity was told; None where no journal is kept."""
+now: Final[ContextVar["AuditedTask | None"]] = ContextVar("audited_task", default=None)
+"""The running activity's task; None where no audit log is kept."""
 
 OK: Final = "ok"
 CANCELLED: Final = "cancelled"
 
 
-class Told:
-    """One thing that the worker was told, from its line in the journal on."""
+class AuditedTask:
+    """A task whose beginning is in the audit log, and whose further entries refer to that line."""
 
-    def __init__(self, journal: WorkerJournal, number: int) -> None:
+    def __init__(self, log: AuditLog, number: int) -> None:
         self.number = number
-        self._journal = journal
+        """The number of the line that records what was asked for."""
+        self._log = log
         self._digests: dict[str, str] = {}
 
     def identify(self, **digests: str) -> None:
-        """Note what is about to be run, by digest; the next line about a run has it."""
+        """Add digests of what is about to run to the next entry about a run."""
         self._digests |= digests
 
-    async def let_in(self, why: str) -> None:
-        """Write down why an apply may begin, where it had to wait for it."""
+    async def allowed(self, why: str) -> None:
+        """Record why an apply that had to wait may begin."""
         await self._append("let in", why=why)
 
-    async def runs(self, label: str, commands: Sequence[Sequence[str]]) -> None:
-        """Write down which tool is about to be run; it is not where that fails.
+    async def will_run(self, label: str, commands: Sequence[Sequence[str]]) -> None:
+        """Record which tool is about to run; if that fails, the tool must not run.
 
         Args:
             label: The run's label, for people.
-            commands: What is executed, as lists of arguments: their hash is written alone.
+            commands: The command lines; only their hash is recorded.
 
         Raises:
-            OSError: the journal cannot be written.
+            OSError: the audit log cannot be written.
         """
         digest = hashlib.sha256("\0\0".join("\0".join(one) for one in commands).encode())
         await self._append("ran", label=label, commands=_sha256(digest), **self._digests)
 
     async def ended(self, outcome: str) -> None:
-        """Write down how it ended."""
+        """Record how the task ended."""
         await self._append("ended", outcome=outcome)
 
     async def _append(self, kind: str, **facts: Any) -> None:
-        await asyncio.to_thread(self._journal.append, kind, told=self.number, **facts)
+        await asyncio.to_thread(self._log.append, kind, told=self.number, **facts)
 
 
 def identify(**digests: str) -> None:
-    """Note, for the running activity, what is about to be run, by digest."""
-    told = now.get()
-    if told is not None:
-        told.identify(**digests)
+    """Add digests of what the running activity is about to run to its next entry about a run."""
+    task = now.get()
+    if task is not None:
+        task.identify(**digests)
 
 
-async def tell(
-    journal: WorkerJournal,
+async def record_task(
+    log: AuditLog,
     arguments: list[Any],
-    operation: Operation | None,
+    kind: OperationKind | None,
     verdict: str,
     policy: str,
-) -> Told:
-    """Write down what the worker is told, before anything of it begins.
+) -> AuditedTask:
+    """Record what the worker is asked to do, before any of it begins.
 
     Args:
-        journal: The worker's journal.
-        arguments: What the activity was called with.
-        operation: The operation that it belongs to, if it changes anything.
-        verdict: What the customer's policy says of it.
-        policy: Digest of the policy's file; empty where there is none.
+        log: The worker's audit log.
+        arguments: The activity's arguments.
+        kind: What the activity is to the customer's policy; None if it changes nothing.
+        verdict: What the customer's policy says about it.
+        policy: Digest of the policy file; empty if there is none.
 
     Raises:
-        OSError: the journal cannot be written, so nothing may begin.
+        OSError: the audit log cannot be written, so nothing may begin.
     """
     info = activity.info()
     line = await asyncio.to_thread(
-        journal.append,
+        log.append,
         "told",
         activity=info.activity_type,
         workflow=info.workflow_id,
         run=info.workflow_run_id,
         attempt=info.attempt,
-        operation=operation,
+        operation=kind,
         verdict=verdict,
         policy=policy or None,
         input=_digest_of(arguments),
         **_named(arguments),
     )
-    return Told(journal, line.number)
+    return AuditedTask(log, line.number)
 
 
 def outcome_of(error: BaseException) -> str:
-    """How an activity ended, in one word: the type of its error. Its words may be long."""
+    """How an activity ended, in one word: the type of its error, without the message."""
     if isinstance(error, asyncio.CancelledError | TemporalCancelledError):
         return CANCELLED
     if isinstance(error, ApplicationError):
@@ -115,7 +116,7 @@ def outcome_of(error: BaseException) -> str:
 
 
 def _named(arguments: list[Any]) -> dict[str, Any]:
-    """What a person asks for first: on what, by which release and plan, in whose turn."""
+    """The fields that a reader asks for first: the subject, the release, the plan, the turn."""
     named: dict[str, Any] = {}
     for argument in arguments:
         for name in ("install", "app", "component", "action", "step", "subject", "key", "release"):
@@ -127,7 +128,7 @@ def _named(arguments: list[Any]) -> dict[str, Any]:
 
 
 def _digest_of(arguments: list[Any]) -> str:
-    """Of the values, which may be anybody's business but the journal's."""
+    """A digest, since the values themselves may be secret."""
     digest = hashlib.sha256()
     for argument in arguments:
         text = argument.model_dump_json() if isinstance(argument, BaseModel) else repr(argument)

@@ -1,15 +1,14 @@
-"""The worker's journal: a line for each thing that this machine's worker was told, ran, and ended.
+"""The audit log: what this machine's worker was asked to do, what it ran, and how that ended.
 
-Not to be confused with the journal of operations (`store.journal`), by which nothing is done twice:
-that one lies in the store, knows one object per operation, and is the worker's own memory. This one
-is for the customer to read, lies in the worker's data folder, one on each machine, and is a chain
-(`activities.customer.audit_chain`).
+It is for the customer to read, is kept in the worker's data folder, one on each machine, and is a
+hash chain (`activities.customer.audit_chain`). It is not the operations' journal (`store.journal`),
+which is in the store, has one object per operation, and keeps the worker from doing anything twice.
 
     worker-journal/00000001.jsonl   lines, oldest first; the newest file is written to
-    worker-journal/torn-00000042    what stood where line 42 belongs, after a crash in its writing
+    worker-journal/torn-00000042    the remains of a line 42 whose writing was interrupted
     worker-journal/lock             held by the process that writes
 
-Every line is on the disk before what it tells of begins.
+Every line is on the disk before the work that it describes begins.
 """
 
 import errno
@@ -40,20 +39,20 @@ from store.interface import Store
 from wire.private_files import make_private_folder, open_private, sync_folder, write_private
 
 FOLDER: Final = "worker-journal"
-"""Its name in the worker's data folder."""
+"""Its folder's name in the worker's data folder."""
 
 LARGEST_FILE_BYTES: Final = 8 * 1024 * 1024
-"""A file that is larger gets a successor: some 20,000 lines, which are weeks of work."""
+"""When a file exceeds this (some 20,000 lines, or weeks of work), the log goes on in a new one."""
 
 LONGEST_TEXT: Final = 300
-"""Of what a line tells in words; a line stays far below what is read of a file's end."""
+"""Characters of a text in a line; keeps lines far shorter than `_TAIL_BYTES`."""
 
 _TAIL_BYTES: Final = 256 * 1024
 _FILE: Final = re.compile(r"[0-9]{8}\.jsonl")
 
 
-class WorkerJournal:
-    """The journal in a worker's data folder; processes of one machine may share it."""
+class AuditLog:
+    """The audit log in a worker's data folder; processes of one machine may share it."""
 
     def __init__(
         self,
@@ -67,40 +66,40 @@ class WorkerJournal:
         self._known = START
 
     def expect(self, head: Head) -> None:
-        """Remember that the journal has come that far: a shorter one has lost lines."""
+        """Remember that the log reached this head: if it is shorter, lines were lost."""
         self._known = max(self._known, head, key=lambda one: one.number)
 
     @property
     def known(self) -> Head:
-        """How far it has come, as far as this process knows."""
+        """The newest head that this process knows."""
         return self._known
 
     def append(self, kind: str, **facts: Any) -> Line:
-        """Write a line down to the disk, and return it; blocks.
+        """Write a line to the disk, and return it; blocks.
 
         Raises:
-            OSError: it could not be written; nothing of it is there then.
+            OSError: it could not be written; no part of it is in the file then.
         """
         with self._locked():
             self._set_torn_aside()
             tail = self._tail()
             if tail.number < self._known.number:
-                self._write("lost", {"why": f"the journal was cut off after line {tail.number}"})
+                self._write("lost", {"why": f"the audit log was cut off after line {tail.number}"})
             return self._write(kind, _short(facts))
 
     def lines(self) -> Iterator[bytes]:
-        """All lines, oldest first, each without its end of line; blocks.
+        """All lines, oldest first, each without its line break; blocks.
 
         The last one may be torn: its writer was killed, or is just writing it.
         """
         for path in self._files():
             with path.open("rb") as file:
                 for raw in file:
-                    # Without its end of line it is none, however whole it looks.
+                    # Without its line break it does not count, however complete it looks.
                     yield raw[:-1] if raw.endswith(b"\n") else b"torn: " + raw
 
     def verified(self, heads: Iterable[Head] = (), first: int = 1) -> Verified:
-        """Look at the whole chain, as `chain.verify` does, with nobody writing to it; blocks."""
+        """Check the whole chain with `audit_chain.verify`, while nobody writes to it; blocks."""
         if not self.folder.is_dir():
             return verify((), heads, first)
         with self._locked():
@@ -119,7 +118,7 @@ class WorkerJournal:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
                 os.fsync(descriptor)
             except OSError:
-                # A full disk takes half a line: the next one must not follow on it.
+                # A full disk may take half a line, which the next line must not be appended to.
                 os.ftruncate(descriptor, before)
                 raise
         finally:
@@ -139,7 +138,7 @@ class WorkerJournal:
         return self.folder / f"{int(newest.stem) + 1:08}.jsonl"
 
     def _tail(self) -> Head:
-        """The newest line that is one."""
+        """The head of the newest valid line."""
         for path in reversed(self._files()):
             line, _ = _newest_line(path)
             if line is not None:
@@ -147,7 +146,7 @@ class WorkerJournal:
         return START
 
     def _set_torn_aside(self) -> None:
-        """Take what is no line off the end. Each step may be done again after a crash."""
+        """Move whatever is not a line off the end. After a crash, each step can be repeated."""
         files = self._files()
         if not files:
             return
@@ -185,7 +184,7 @@ class WorkerJournal:
 
 
 def keep_head(store: Store, machine: str, head: Head) -> None:
-    """Keep in the store how far the machine's journal has come; it never goes back. Blocks.
+    """Keep the head of the machine's audit log in the store, unless a newer one is there. Blocks.
 
     Raises:
         StoreError: the store cannot be used.
@@ -200,7 +199,7 @@ def keep_head(store: Store, machine: str, head: Head) -> None:
 
 
 def kept_head(store: Store, machine: str) -> Head | None:
-    """How far the machine's journal had come when the store was last told; blocks.
+    """The head of the machine's audit log that the store keeps; blocks.
 
     Raises:
         StoreError: the store cannot be used.
@@ -217,11 +216,11 @@ def _head_of(document: Document) -> Head:
     try:
         return Head(int(document["number"]), str(document["hash"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise Malformed(f"a head of the worker's journal is none: {error!r}") from error
+        raise Malformed(f"the kept head of the audit log cannot be read: {error!r}") from error
 
 
 def _newest_line(path: Path) -> tuple[Line | None, int]:
-    """The last line of the file that is one, and where it ends; None and 0 if there is none."""
+    """The last valid line of the file, and the offset of its end; None and 0 if there is none."""
     size = path.stat().st_size
     for length in (_TAIL_BYTES, size):
         begin = max(0, size - length)

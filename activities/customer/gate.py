@@ -1,11 +1,11 @@
-"""The gate before an apply: the customer's hours, and their own approval of exactly that plan.
+"""The gate before an apply: the customer's hours, and their approval of exactly that plan.
 
-The work of an engine without plans passes it, too. There is nothing that a customer could approve,
-so it is refused where their policy asks for their approval.
+The work of an engine without plans passes this gate too. It has no plan that a customer could
+approve, so it is refused if their policy requires their approval.
 
-An apply waits here, heartbeating what for, and holds nothing but a slot of its worker: no lease, no
-lock. One that has begun before is let through: what a crash left half done is not left for the
-night. No store tells when an object changes, nor does a policy's file, so it looks again.
+While an apply waits here, its heartbeats say what for; it holds a slot of its worker, but no lease
+and no lock. An apply that has begun already passes at once, so that what a crash left half done is
+finished. Neither a store nor a policy file signals its changes, so both are polled.
 """
 
 import asyncio
@@ -26,37 +26,37 @@ from contracts.deploys import ApplyInput, RunInput
 from contracts.errors import Denied, Draining, PolicyDenied, StalePlan
 from contracts.messages import OperationInput
 from stacks.policy import Policy, PolicyError
-from store.customer import Answer, Question, ask, note_let_in, was_let_in
+from store.customer import Answer, Question, ask, note_allowed, was_allowed
 from store.interface import Store
 from store.journal import Journal
 from store.object_keys import is_key
 
 LOOK_AGAIN_SECONDS: Final = 1.0
-"""In a folder, looking costs nothing."""
+"""The interval of polling a folder, where reading costs nothing."""
 
 LOOK_AGAIN_FAR_SECONDS: Final = 5.0
-"""In a bucket it is a request."""
+"""The interval of polling a bucket, where each read is a request."""
 
 
 def bind_key(store: Store, activity: str, input: OperationInput | StepInput) -> None:
-    """Note what may be done under an operation's key, which the vendor chooses; blocks.
+    """Bind an operation's key, which the vendor chooses, to what may be done under it; blocks.
 
-    To be called of what the policy allows, before anything of it begins. What comes first has the
-    key for good, and exactly that passes under it from then on.
+    To be called once the policy has allowed an operation, before any of it begins. The first
+    operation owns the key for good: nothing else is ever allowed under it.
 
     Raises:
-        PolicyDenied: the key is another operation's.
+        PolicyDenied: the key is bound to another operation.
         StoreError: the store cannot be used.
     """
     what = _bound(activity, input)
     if not is_key(input.key) or not _is_key_of(input.key, what):
         raise PolicyDenied(
-            f"{input.key!r} is no operation's key of {_shown(what)}, so nothing is done under it."
+            f"{input.key!r} cannot be the key of {_shown(what)}, so nothing is done under it."
         )
-    standing = Journal(store).let_in(input.key, what)
-    if standing != what:
+    bound = Journal(store).bind(input.key, what)
+    if bound != what:
         raise PolicyDenied(
-            f"The key {input.key} was let in for {_shown(standing)}, and nothing else is done "
+            f"The key {input.key} was allowed for {_shown(bound)}, and nothing else is done "
             f"under it. This is {_shown(what)}, which needs a key of its own."
         )
 
@@ -64,8 +64,8 @@ def bind_key(store: Store, activity: str, input: OperationInput | StepInput) -> 
 def was_bound_and_began(
     store: Store, activity: str, input: ApplyInput | RunInput | StepInput
 ) -> bool:
-    """Whether exactly this was allowed to begin, and did: then it goes on, whatever the policy says
-    by now. Blocks.
+    """Whether exactly this was allowed to begin, and did begin: then it goes on, whatever the
+    policy says by now. Blocks.
 
     Raises:
         StoreError: the store cannot be used.
@@ -73,19 +73,19 @@ def was_bound_and_began(
     entry = Journal(store).entry(input.key) if is_key(input.key) else None
     if entry is None or not (entry.runs or entry.outcome):
         return False
-    if entry.let_in is None:
-        # An older worker let it in, and noted that of applies alone.
-        return isinstance(input, ApplyInput) and was_let_in(store, input.key, _identity(input))
-    return entry.let_in == _bound(activity, input)
+    if entry.bound_to is None:
+        # An older worker allowed it; those recorded that for applies only.
+        return isinstance(input, ApplyInput) and was_allowed(store, input.key, _identity(input))
+    return entry.bound_to == _bound(activity, input)
 
 
 def _has_begun(store: Store, input: ApplyInput | RunInput) -> bool:
-    """Whether an apply that has its key was let in, and began."""
+    """Whether an apply, whose key is bound to it, was allowed and has begun or ended."""
     entry = Journal(store).entry(input.key)
     if entry is None or entry.outcome is not None:
-        # What is done is not done again: its outcome is all that there is.
+        # If it has an outcome, nothing more is done: the outcome is returned.
         return entry is not None
-    return bool(entry.runs) and was_let_in(store, input.key, _identity(input))
+    return bool(entry.runs) and was_allowed(store, input.key, _identity(input))
 
 
 _SEGMENTS: Final = 4
@@ -103,7 +103,7 @@ _BINDING: Final = (
 
 
 def _bound(activity: str, input: OperationInput | StepInput) -> dict[str, object]:
-    """What a key is bound to. Of a script it is the step, whose text is the release's."""
+    """What a key is bound to. For a script that is the step: the release has its text."""
     found = {name: getattr(input, name, None) for name in _BINDING}
     return {
         "activity": activity,
@@ -112,8 +112,11 @@ def _bound(activity: str, input: OperationInput | StepInput) -> dict[str, object
 
 
 def _is_key_of(key: str, what: Mapping[str, object]) -> bool:
-    """Whether it is a run, the part or action, what is done with it, and a number: by the second
-    it is known what is secret in the log, and no operation's folder lies in another's."""
+    """Whether the key has the form `<run>/<part or action>/<verb>/<number>`.
+
+    The second segment decides which secrets are masked in the operation's log, and the fixed number
+    of segments keeps each operation's folder out of any other's.
+    """
     segments = key.split("/")
     return len(segments) == _SEGMENTS and segments[1] in {what.get("component"), what.get("action")}
 
@@ -137,7 +140,7 @@ def _identity(input: ApplyInput | RunInput) -> dict[str, object]:
 
 
 class Gate:
-    """Lets applies in."""
+    """Makes applies wait until the customer allows them."""
 
     def __init__(
         self,
@@ -149,13 +152,13 @@ class Gate:
         is_far = workplace.store.is_far
         self._pause = LOOK_AGAIN_FAR_SECONDS if is_far else LOOK_AGAIN_SECONDS
 
-    async def let_in(self, input: ApplyInput | RunInput) -> str | None:
-        """Return once the apply may begin; says by whose word, where it needed one.
+    async def wait_until_allowed(self, input: ApplyInput | RunInput) -> str | None:
+        """Return once the apply may begin: who approved it, or None if no approval was needed.
 
         Raises:
             Denied: somebody on the customer's side denied the plan.
-            Draining: the worker leaves; another attempt waits on.
-            PolicyDenied: the customer's approval is asked for, and there is no plan to approve.
+            Draining: the worker is shutting down; the next attempt goes on waiting.
+            PolicyDenied: the customer's approval is required, but there is no plan to approve.
             StalePlan: the store has no such plan.
             StoreError: the store cannot be used.
         """
@@ -163,14 +166,14 @@ class Gate:
         if await asyncio.to_thread(_has_begun, store, input):
             return None
         async with heartbeating() as say:
-            told = ""
+            said = ""
             while True:
-                waits, why = await asyncio.to_thread(self._look, input)
+                waits, approved = await asyncio.to_thread(self._look, input)
                 if not waits:
-                    await asyncio.to_thread(note_let_in, store, input.key, _identity(input))
-                    return why
-                if waits != told:
-                    say(told := waits)
+                    await asyncio.to_thread(note_allowed, store, input.key, _identity(input))
+                    return approved
+                if waits != said:
+                    say(said := waits)
                 await self._pause_unless_leaving(waits)
 
     async def _pause_unless_leaving(self, waits: str) -> None:
@@ -178,32 +181,32 @@ class Gate:
             await asyncio.wait_for(activity.wait_for_worker_shutdown(), self._pause)
         except TimeoutError:
             return
-        raise Draining(f"The worker leaves; the next attempt {waits}.")
+        raise Draining(f"The worker is shutting down; the next attempt {waits}.")
 
     def _look(self, input: ApplyInput | RunInput) -> tuple[str, str | None]:
-        """What the apply waits for, in words; empty if for nothing, and then who let it in."""
+        """What the apply waits for, as a text; if nothing, an empty text and who approved it."""
         try:
             policy = self._workplace.rules.policy()
         except PolicyError as error:
             return f"waits until the customer's policy can be used: {error}", None
-        waits, by = [], None
+        waits, approved = [], None
         if policy.asks_customer:
             question = self._question(input)
             answer = ask(self._workplace.store, question)
             if answer is None:
                 waits.append(f"for the customer's approval of {question.digest}")
             else:
-                by = _said(question, answer)
+                approved = _approved(question, answer)
         if not policy.is_open(self._clock()):
             waits.append(_until(policy, self._clock()))
-        return ("waits " + ", and ".join(waits) if waits else ""), by
+        return ("waits " + ", and ".join(waits) if waits else ""), approved
 
     def _question(self, input: ApplyInput | RunInput) -> Question:
         if isinstance(input, RunInput):
             raise PolicyDenied(
                 f"{part_shown(input.component)} is deployed without a plan, and the customer's "
-                "policy asks for the customer's approval of every plan. Only the customer can "
-                "change it, in the worker's policy file, as `approval`."
+                "policy requires the customer's approval of every plan. Only the customer can "
+                "change that, in the worker's policy file, as `approval`."
             )
         found = load_view(self._workplace.store, input.plan_key)
         if found is None:
@@ -231,7 +234,8 @@ class Gate:
         )
 
 
-def _said(question: Question, answer: Answer) -> str:
+def _approved(question: Question, answer: Answer) -> str:
+    """Who approved the plan, and when; raises Denied if they denied it."""
     if answer.decision == "denied":
         why = f": {shown(answer.reason)}" if answer.reason else "."
         raise Denied(

@@ -1,7 +1,7 @@
-"""What each activity of the install worker is to the customer's policy.
+"""Which operation kind of the customer's policy each activity of the install worker belongs to.
 
-An activity that stands in none of these, and is no engine's, is refused: whoever adds one must say
-what it is.
+An activity that is listed nowhere here, and is not an engine's, is refused: whoever adds one must
+classify it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,19 +11,19 @@ from activities.engines import Engine, of_activity
 from apps.parts import SANDBOX
 from contracts import actions, deploys, installs, logs, operations, provisions, readmes
 from contracts.errors import PolicyDenied
-from stacks.policy import Operation
+from stacks.policy import OperationKind
 
 
-def _of_part(input: Any) -> Operation:
-    """The work of an engine, whichever it is."""
+def _of_part(input: Any) -> OperationKind:
+    """The operation kind of any engine's work on a part."""
     is_sandbox, teardown = input.component == SANDBOX, bool(input.teardown)
     if teardown:
         return "deprovision" if is_sandbox else "teardown"
     return "provision" if is_sandbox else "deploy"
 
 
-def _always(operation: Operation) -> Callable[[Any], Operation]:
-    return lambda _: operation
+def _always(kind: OperationKind) -> Callable[[Any], OperationKind]:
+    return lambda _: kind
 
 
 READING: Final = frozenset(
@@ -34,12 +34,12 @@ READING: Final = frozenset(
         readmes.READ_README.name,
     }
 )
-"""They change nothing."""
+"""Activities that change nothing."""
 
 ENDING: Final = frozenset({operations.STOP.name})
-"""They end what was begun; whoever allowed it to begin wants it to be stopped when it must be."""
+"""Activities that stop what has begun; always allowed, so that it can be stopped in time."""
 
-CHANGING: Final[Mapping[str, Callable[[Any], Operation]]] = {
+CHANGING: Final[Mapping[str, Callable[[Any], OperationKind]]] = {
     deploys.SCOPE.name: _always("deploy"),
     deploys.FINISH.name: _always("deploy"),
     provisions.PROVISION_SCOPE.name: _always("provision"),
@@ -49,26 +49,24 @@ CHANGING: Final[Mapping[str, Callable[[Any], Operation]]] = {
     actions.SCOPE.name: _always("action"),
     actions.STEP.name: _always("action"),
 }
-"""The operation that each belongs to; also of those that only look, since they are its beginning:
-what is forbidden fails before anything of it was done."""
+"""The operation kind of each activity that changes something, or that begins such work: a scope
+only reads, but what is forbidden should fail before any of it is done."""
 
 
-def operation_of(activity: str, input: object, engines: Iterable[Engine]) -> Operation | None:
-    """The operation that the activity belongs to, or None: it changes nothing.
+def kind_of(activity: str, input: object, engines: Iterable[Engine]) -> OperationKind | None:
+    """The operation kind that the activity belongs to; None if it changes nothing.
 
     Args:
-        activity: Its name.
-        input: What it was called with.
-        engines: Those that the worker has.
+        activity: The activity's name.
+        input: Its argument.
+        engines: The engines that the worker has.
 
     Raises:
-        PolicyDenied: nobody has said what the activity is.
+        PolicyDenied: the activity is not classified.
     """
     if activity in READING or activity in ENDING:
         return None
     find = _of_part if of_activity(engines, activity) else CHANGING.get(activity)
     if find is None:
-        raise PolicyDenied(
-            f"{activity} is nothing that the customer's policy knows, so it is not done."
-        )
+        raise PolicyDenied(f"{activity} is unknown to the customer's policy, so it is not done.")
     return find(input)

@@ -1,4 +1,4 @@
-"""The customer's policy as the worker keeps to it: read anew whenever it is asked for."""
+"""The customer's policy, which the worker reads again each time it needs it."""
 
 import os
 import stat
@@ -14,8 +14,8 @@ def rules_of(enrolment: Path, policy: Path | None = None) -> "Rules":
     """The policy of a worker with that enrolment file.
 
     Args:
-        enrolment: The worker's enrolment file: a policy lies beside it, or there is none.
-        policy: The policy, where it lies elsewhere; then it must be there.
+        enrolment: The worker's enrolment file; if there is a policy, it is in the same folder.
+        policy: The policy file, if it is elsewhere; then it must exist.
     """
     if policy is not None:
         return Rules(policy.absolute(), required=True)
@@ -24,24 +24,24 @@ def rules_of(enrolment: Path, policy: Path | None = None) -> "Rules":
 
 @dataclass(frozen=True)
 class Rules:
-    """Where the policy lies."""
+    """The policy file."""
 
     path: Path | None = None
-    """None: there is no such file, and the defaults hold."""
+    """None means that there is no such file, and the defaults apply."""
     required: bool = False
-    """Whether a file that is not there is a fault; otherwise the defaults hold then."""
+    """Whether a missing file is an error; otherwise the defaults apply."""
 
     def policy(self) -> Policy:
         """The policy as it is now; blocks.
 
         Raises:
-            PolicyError: it cannot be read, or has a wrong key.
+            PolicyError: the file cannot be read, or has a wrong key.
         """
         return Policy.read(self.path, required=self.required) if self.path else Policy()
 
     def why_not_out_of_reach(self) -> str | None:
-        """Why whoever runs as this user, as a release's scripts do, could change the policy, in
-        words; None if it is out of their reach. Blocks."""
+        """Why this user, as whom a release's scripts run too, could change the policy, as a text;
+        None if they cannot. Blocks."""
         if self.path is None:
             return None
         if os.geteuid() == 0:
@@ -58,31 +58,31 @@ class Rules:
         return None
 
     def binding(self) -> Policy:
-        """The policy for something that changes the install; blocks.
+        """The policy to apply to something that changes the install; blocks.
 
         Raises:
-            PolicyDenied: it cannot be read, so nothing is allowed.
+            PolicyDenied: the policy cannot be read, so nothing is allowed.
         """
         try:
             return self.policy()
         except PolicyError as error:
             raise PolicyDenied(
-                f"Nothing is changed while the customer's policy cannot be used: {error}. Mend it "
-                "on the worker's machine, and run this again; the worker need not be restarted."
+                f"Nothing is changed while the customer's policy cannot be used: {error}. Correct "
+                "it on the worker's machine, and run this again; no restart is needed."
             ) from None
 
     def allows_traces(self) -> bool:
-        """Whether traces may be sent; not while the policy cannot be read. Blocks."""
+        """Whether traces may be sent; False while the policy cannot be read. Blocks."""
         try:
             return self.policy().traces
         except PolicyError:
             return False
 
     def shown_in(self, description: WorkerDescription) -> WorkerDescription:
-        """The worker's description with what the policy is about; blocks."""
+        """The worker's description, with whose approval is needed and what keys are set; blocks."""
         try:
             policy = self.policy()
         except PolicyError:
             return description.model_copy(update={"rules": ["cannot be read"]})
-        told = {"approval": policy.approval, "rules": policy.rules()}
-        return description.model_copy(update=told)
+        shown = {"approval": policy.approval, "rules": policy.rules()}
+        return description.model_copy(update=shown)

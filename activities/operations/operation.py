@@ -186,7 +186,7 @@ class Operation:
             self._refuse_if_leaving(label)
             audit = audit_events.now.get()
             if audit is not None:
-                await audit.runs(label, [command.argv for command in run.commands])
+                await audit.will_run(label, [command.argv for command in run.commands])
             with spans.tool(label) as span:
                 folder = await self._prepare(label)
                 await self._start(label, folder, run)

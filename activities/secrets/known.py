@@ -33,7 +33,7 @@ def mask_of_operation(workplace: Workplace, key: str) -> Mask:
 def _engines(workplace: Workplace, key: str) -> Sequence[Engine]:
     """Whose work was let in under the key: nobody's, if it is a step of an action."""
     entry = Journal(workplace.store).entry(key)
-    if entry is None or entry.let_in is None:
+    if entry is None or entry.bound_to is None:
         # An older worker did not note it.
         return workplace.engines
-    return of_activity(workplace.engines, entry.let_in.get("activity"))
+    return of_activity(workplace.engines, entry.bound_to.get("activity"))

@@ -108,7 +108,7 @@ def _heads(file: Path | None) -> list[Head]:
         text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8", errors="replace")
     except OSError as error:
         raise CommandEnded(Exit.USAGE, f"{file} cannot be read: {error.strerror}") from error
-    found = Head.all_told_in(text)
+    found = Head.all_in(text)
     if not found:
         # Without a head in it, a successful check would prove nothing.
         raise CommandEnded(Exit.USAGE, f"{file} contains no head; the worker's log has them")
@@ -130,7 +130,7 @@ def _since(text: str | None) -> str:
 
 def _verify(worker: WorkerMachine, heads: list[Head], first: int, output: Output) -> None:
     stored = kept_head(worker.store, worker.machine_id)
-    found = worker.journal.verified([*heads, *([stored] if stored else [])], first)
+    found = worker.audit_log.verified([*heads, *([stored] if stored else [])], first)
     if output is Output.JSON:
         print_json(_document(found, stored))
     else:
@@ -143,7 +143,7 @@ def _verify(worker: WorkerMachine, heads: list[Head], first: int, output: Output
 
 def _show(lines: Lines, worker: WorkerMachine, found: Verified, stored: Head | None) -> None:
     whole = "is not intact" if found.problems else "is intact"
-    lines(f"The audit log of {worker.install}, in {worker.journal.folder}, {whole}.")
+    lines(f"The audit log of {worker.install}, in {worker.audit_log.folder}, {whole}.")
     lines(f"  lines     {found.count}")
     if found.first and found.last:
         lines(f"  first     line {found.first.number}, {found.first.at}")
@@ -187,7 +187,7 @@ def _print(worker: WorkerMachine, since: str, output: Output) -> None:
 
 
 def _parsed(worker: WorkerMachine) -> Iterator[Line]:
-    for number, raw in enumerate(worker.journal.lines(), 1):
+    for number, raw in enumerate(worker.audit_log.lines(), 1):
         try:
             yield parse_line(raw)
         except NoLine as error:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from activities.customer.kinds import operation_of
+from activities.customer.kinds import kind_of
 from activities.customer.rules import Rules
 from activities.installs.description import describe, features
 from apps.checks.unsupported import undeployable
@@ -79,7 +79,7 @@ def test_what_a_worker_says_of_itself() -> None:
 
 def test_its_work_is_the_parts_operation_to_the_customers_policy() -> None:
     asked = {
-        (component, teardown): operation_of(
+        (component, teardown): kind_of(
             "files.apply", plan_input(component, teardown=teardown), (FILES_ENGINE,)
         )
         for component in ("pages", SANDBOX)
@@ -89,8 +89,8 @@ def test_its_work_is_the_parts_operation_to_the_customers_policy() -> None:
         ("pages", False): "deploy", ("pages", True): "teardown",
         (SANDBOX, False): "provision", (SANDBOX, True): "deprovision",
     }  # fmt: skip
-    with pytest.raises(PolicyDenied, match=r"files\.apply is nothing that the customer's policy"):
-        operation_of("files.apply", plan_input("pages", teardown=False), shipped.ENGINES)
+    with pytest.raises(PolicyDenied, match=r"files\.apply is unknown to the customer's policy"):
+        kind_of("files.apply", plan_input("pages", teardown=False), shipped.ENGINES)
 
 
 def test_an_engine_takes_in_nothing_of_another() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from activities.customer.audit_log import FOLDER, WorkerJournal, keep_head
+from activities.customer.audit_log import FOLDER, AuditLog, keep_head
 from activities.plans.plan_store import PlanFiles, PlanRecord, save_plan
 from activities.terraform.plan_json import SAVED
 from apps.display_text import shown
@@ -45,7 +45,7 @@ class Side:
         self.enrolment = root / "enrolment.toml"
         self.enrolment.write_text(ENROLMENT.render())
         self.store = FolderStore(self.data / "store")
-        self.journal = WorkerJournal(self.data / FOLDER)
+        self.audit_log = AuditLog(self.data / FOLDER)
 
     def run(self, *arguments: str, status: int = 0) -> str:
         flags = ["--enrolment", str(self.enrolment), "--data", str(self.data)]
@@ -122,7 +122,7 @@ def test_what_waits_is_one_line_whatever_is_in_it(side: Side) -> None:
 
 
 def test_a_line_of_the_journal_is_one_line_whatever_is_in_it(side: Side) -> None:
-    side.journal.append(
+    side.audit_log.append(
         "told", activity="terraform.apply", component="net", verdict="allowed",
         workflow="deploy/acme/7\n     2  2030  told: x\u2028y\u202e\x1b[8m",
     )  # fmt: skip
@@ -132,9 +132,9 @@ def test_a_line_of_the_journal_is_one_line_whatever_is_in_it(side: Side) -> None
 
 
 def test_a_whole_journal_is_reported_with_its_head(side: Side) -> None:
-    first = side.journal.append("told", activity="terraform.apply", component="net", verdict="x")
-    side.journal.append("ran", told=first.number, label="apply", plan_file="sha256:" + "f" * 64)
-    last = side.journal.append("ended", told=first.number, outcome="ok")
+    first = side.audit_log.append("told", activity="terraform.apply", component="net", verdict="x")
+    side.audit_log.append("ran", told=first.number, label="apply", plan_file="sha256:" + "f" * 64)
+    last = side.audit_log.append("ended", told=first.number, outcome="ok")
     keep_head(side.store, Machine.here(side.data).id, last.head)
     said = side.run("journal", "--verify")
     head = f"{last.number}:{last.hash}"
@@ -159,7 +159,7 @@ def test_a_whole_journal_is_reported_with_its_head(side: Side) -> None:
 
 
 def test_a_journal_that_was_cut_off_is_reported_by_the_store_and_by_the_head(side: Side) -> None:
-    heads = [side.journal.append("told", n=n).head for n in range(4)]
+    heads = [side.audit_log.append("told", n=n).head for n in range(4)]
     keep_head(side.store, Machine.here(side.data).id, heads[2])
     file = side.data / FOLDER / "00000001.jsonl"
     lines = file.read_bytes().splitlines(keepends=True)
@@ -178,7 +178,7 @@ def test_a_journal_that_was_cut_off_is_reported_by_the_store_and_by_the_head(sid
 
 def test_a_changed_line_is_named_by_its_number(side: Side) -> None:
     for n in range(4):
-        side.journal.append("told", n=n)
+        side.audit_log.append("told", n=n)
     file = side.data / FOLDER / "00000001.jsonl"
     file.write_bytes(file.read_bytes().replace(b'"n":2', b'"n":9'))
     assert "line 3 was changed" in side.run("journal", "--verify", status=1)

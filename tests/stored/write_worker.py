@@ -14,7 +14,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.action.script import STEP, prepare_script
 from activities.customer import audit_events
-from activities.customer.audit_log import FOLDER, WorkerJournal
+from activities.customer.audit_log import FOLDER, AuditLog
 from activities.customer.gate import Gate
 from activities.customer.guard import CustomersGuard
 from activities.customer.rules import Rules
@@ -114,12 +114,12 @@ def write_worker(root: Path) -> None:
 
 
 async def _be_guarded(workplace: Workplace) -> None:
-    """An apply that the customer has approved, from being told of it to its end."""
+    """An apply that the customer has approved, from its task to its end."""
     policy = workplace.data / "policy.toml"
     policy.write_text('approval = "customer"\n')
     guarded = changed(workplace, rules=Rules(policy))
-    journal = WorkerJournal(workplace.data / FOLDER, lambda: MOMENT)
-    guard = CustomersGuard(guarded, journal, Gate(guarded, lambda: MOMENT))
+    audit_log = AuditLog(workplace.data / FOLDER, lambda: MOMENT)
+    guard = CustomersGuard(guarded, audit_log, Gate(guarded, lambda: MOMENT))
     environment = ActivityEnvironment()
     environment.info = changed(environment.info, activity_type=deploys.TERRAFORM_APPLY.name)
     input = applied(workplace)
@@ -132,9 +132,9 @@ async def _be_guarded(workplace: Workplace) -> None:
         operations.begin(APPLY_KEY, MACHINE)
         operations.begin_run(APPLY_KEY, "apply", MACHINE)
         audit_events.identify(artifact=ARTIFACT)
-        told = audit_events.now.get()
-        assert told is not None
-        await told.runs("apply", [["terraform", "apply"]])
+        audited = audit_events.now.get()
+        assert audited is not None
+        await audited.will_run("apply", [["terraform", "apply"]])
         operations.record_result(APPLY_KEY, {"outputs": {"values": {"id": "net-here"}}})
 
     await environment.run(guard.run, [input], check, apply)
@@ -143,7 +143,7 @@ async def _be_guarded(workplace: Workplace) -> None:
     with file.open("ab") as open_file:
         # As a crash in the middle of a line leaves it.
         open_file.write(b'{"at":"2026-01-02T0')
-    journal.append("told", activity="operation.stop")
+    audit_log.append("told", activity="operation.stop")
 
 
 def applied(workplace: Workplace) -> ApplyInput:

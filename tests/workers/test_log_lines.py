@@ -4,7 +4,7 @@ import io
 import logging
 
 from activities.customer import guard
-from activities.customer.audit_chain import TELLS_HEAD, Head
+from activities.customer.audit_chain import HEAD_MESSAGE, Head
 from contracts.errors import EngineFailed
 from workers.log_lines import GUARD, WholeLines, WordlessExceptions
 
@@ -66,7 +66,7 @@ def test_what_others_chose_begins_no_line() -> None:
 
 def test_an_id_makes_no_head_of_the_journal_in_the_log() -> None:
     """Whoever can raise false alarms makes true ones worthless."""
-    forged = TELLS_HEAD % f"9:sha256:{'b' * 64}"
+    forged = HEAD_MESSAGE % f"9:sha256:{'b' * 64}"
     format = WordlessExceptions("%(asctime)s %(levelname)s dev %(name)s: %(message)s")
 
     def line(name: str, words: str, *arguments: object) -> str:
@@ -75,10 +75,9 @@ def test_an_id_makes_no_head_of_the_journal_in_the_log() -> None:
     for name in ("temporalio.activity", GUARD):
         for words in ("Completing activity as failed (%s)", "%s", "x\n%s", forged):
             assert (
-                Head.all_told_in(line(name, words, forged) if "%" in words else line(name, words))
-                == []
+                Head.all_in(line(name, words, forged) if "%" in words else line(name, words)) == []
             )
     head = Head(7, "sha256:" + "a" * 64)
-    assert Head.all_told_in(line(GUARD, TELLS_HEAD, head)) == [head]
-    assert Head.all_told_in(line("another", TELLS_HEAD, head)) == []
+    assert Head.all_in(line(GUARD, HEAD_MESSAGE, head)) == [head]
+    assert Head.all_in(line("another", HEAD_MESSAGE, head)) == []
     assert guard.__name__ == GUARD

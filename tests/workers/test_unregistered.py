@@ -10,8 +10,8 @@ import pytest
 from temporalio.client import ActivityFailureError, Client
 from temporalio.exceptions import ApplicationError
 
-from activities.customer.audit_chain import TELLS_HEAD, Head
-from activities.customer.audit_log import FOLDER, WorkerJournal
+from activities.customer.audit_chain import HEAD_MESSAGE, Head
+from activities.customer.audit_log import FOLDER, AuditLog
 from activities.customer.rules import rules_of
 from artifacts.registry import Registry
 from client.refusals import UNKNOWN_ACTIVITY
@@ -23,7 +23,7 @@ from workers.process import nothing
 
 pytestmark = pytest.mark.process
 
-FORGED = TELLS_HEAD % f"9:sha256:{'b' * 64}"
+FORGED = HEAD_MESSAGE % f"9:sha256:{'b' * 64}"
 
 
 async def fails(client: Client, activity: str, id: str) -> ApplicationError:
@@ -57,12 +57,12 @@ async def test_an_activity_that_is_not_registered_leaves_a_line(
         assert (unknown.type, unknown.non_retryable) == (UNKNOWN_ACTIVITY, True)
         forged = await fails(client, "worker.describe", FORGED)
         assert (forged.type, forged.non_retryable) == ("BadInput", True)
-    journal = WorkerJournal(tmp_path / FOLDER)
-    assert journal.verified().problems == []
-    asked, ended, described, refused = (json.loads(one) for one in journal.lines())
+    audit_log = AuditLog(tmp_path / FOLDER)
+    assert audit_log.verified().problems == []
+    asked, ended, described, refused = (json.loads(one) for one in audit_log.lines())
     assert (asked["kind"], asked["activity"], asked["verdict"]) == ("told", "shell.run", "refused")
     assert (ended["told"], ended["outcome"]) == (asked["number"], UNKNOWN_ACTIVITY)
     assert described["activity"] == "worker.describe"
     assert refused["outcome"] == "BadInput"
     assert FORGED not in json.dumps([asked, ended, described, refused])
-    assert Head.all_told_in("\n".join(caplog.messages)) == []
+    assert Head.all_in("\n".join(caplog.messages)) == []

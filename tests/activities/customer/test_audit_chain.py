@@ -1,4 +1,4 @@
-"""The chain: whatever is changed in it is found, and told by the number of the line."""
+"""The chain: any change in it is found, and reported with the number of the line."""
 
 import json
 from collections.abc import Callable
@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from activities.customer.audit_chain import (
+    HEAD_MESSAGE,
     START,
-    TELLS_HEAD,
     Head,
     Line,
     make_line,
@@ -91,7 +91,7 @@ def test_whatever_is_removed_is_found_by_a_kept_head(gone: set[int]) -> None:
 
 @given(st.integers(0, 5), FACTS)
 def test_a_line_that_was_made_anew_does_not_fit(at: int, facts: dict[str, object]) -> None:
-    """Who changes a line can compute its hash: the next line tells, or the kept head."""
+    """A forger can compute a changed line's hash, but the next line or a kept head shows it."""
     before = head(SIX[at - 1]) if at else START
     forged = make_line(before, "2030-01-01", "told", facts | {"forged": True}).render()
     raws = [*SIX[:at], forged, *SIX[at + 1 :]]
@@ -110,8 +110,8 @@ def _without_spaces(raw: bytes) -> bytes:
         (lambda raws: raws[:1] + raws[4:], "lines 2 to 4 are missing"),
         (lambda raws: raws[1:], "line 1 is missing"),
         (lambda raws: [raws[0], raws[2], raws[1], *raws[3:]], "line 2 stands where line 4 belongs"),
-        (lambda raws: [*raws[:3], b"{}", *raws[4:]], "line 4 was changed: it is no line"),
-        (lambda raws: [*raws[:3], b"[" * 9999, *raws[4:]], "line 4 was changed: it is no line"),
+        (lambda raws: [*raws[:3], b"{}", *raws[4:]], "line 4 was changed: it is not a"),
+        (lambda raws: [*raws[:3], b"[" * 9999, *raws[4:]], "line 4 was changed: it is not a"),
         (lambda raws: [*raws[:3], _without_spaces(raws[3]), *raws[4:]], "line 4 was changed: its"),
         (lambda raws: [*raws[:2], raws[1], *raws[2:]], "line 2 stands where line 3 belongs"),
     ],
@@ -120,12 +120,12 @@ def test_a_problem_names_the_line(change: Callable[[list[bytes]], list[bytes]], 
     assert any(says in one for one in verify(change(list(SIX))).problems)
 
 
-def test_a_journal_whose_old_files_were_archived_begins_later() -> None:
+def test_an_audit_log_whose_old_files_were_archived_begins_later() -> None:
     assert verify(SIX[3:], [head(SIX[1]), head(SIX[5])], first=4).problems == []
     assert verify(SIX[3:], first=3).problems == ["line 3 is missing"]
 
 
-def test_an_empty_journal_is_whole_unless_a_head_was_kept() -> None:
+def test_an_empty_audit_log_is_whole_unless_a_head_was_kept() -> None:
     assert verify([]).problems == []
     [problem] = verify([], [head(SIX[2])]).problems
     assert problem.startswith("line 3, of the kept head sha256:")
@@ -134,13 +134,13 @@ def test_an_empty_journal_is_whole_unless_a_head_was_kept() -> None:
 HEAD = f"7:sha256:{'a' * 64}"
 
 
-def test_only_what_the_log_tells_as_a_head_is_one() -> None:
-    told = TELLS_HEAD % HEAD
-    assert Head.all_told_in(f"INFO dev activities.customer.guard: {told}\nmore\n") == [
+def test_only_what_the_log_names_as_a_head_is_one() -> None:
+    line = HEAD_MESSAGE % HEAD
+    assert Head.all_in(f"INFO dev activities.customer.guard: {line}\nmore\n") == [
         Head(7, "sha256:" + "a" * 64)
     ]
-    for other in (HEAD, f"an activity {HEAD}.", f"{told} and more", f"told {told!r}"):
-        assert Head.all_told_in(other) == []
-    assert Head.all_told_in(without_heads(f"an activity with the id x {told}")) == []
+    for other in (HEAD, f"an activity {HEAD}.", f"{line} and more", f"quoted {line!r}"):
+        assert Head.all_in(other) == []
+    assert Head.all_in(without_heads(f"an activity with the id x {line}")) == []
     assert Head.parse(HEAD) == Head(7, "sha256:" + "a" * 64)
     assert Head.parse(f"{HEAD} ") is None and Head.parse(f"0{HEAD}") is None

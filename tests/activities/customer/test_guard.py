@@ -1,4 +1,4 @@
-"""The customer's side of every activity: what it refuses, waits for, and writes down."""
+"""The customer's side of every activity: what it refuses, waits for, and records."""
 
 import asyncio
 import errno
@@ -17,7 +17,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.customer import audit_events
 from activities.customer import gate as gate_module
 from activities.customer.audit_chain import Head
-from activities.customer.audit_log import FOLDER, WorkerJournal, kept_head
+from activities.customer.audit_log import FOLDER, AuditLog, kept_head
 from activities.customer.gate import Gate
 from activities.customer.guard import CustomersGuard
 from activities.customer.kinds import CHANGING, ENDING, READING
@@ -82,7 +82,7 @@ def step_input(release: str = RELEASE, action: str = "health") -> StepInput:
 
 
 class Site:
-    """A worker's side of one install: no activity of its own, only what stands before them."""
+    """What activities pass through on an install worker; the activities themselves are stubs."""
 
     def __init__(self, root: Path) -> None:
         self.store = FolderStore(root / "store")
@@ -104,9 +104,9 @@ class Site:
             open_releases=lambda: cast(ReleaseReader, None),
             rules=Rules(self.file),
         )
-        self.journal = WorkerJournal(self.data / FOLDER)
+        self.audit_log = AuditLog(self.data / FOLDER)
         gate = Gate(self.workplace, lambda: self.now)
-        self.guard = CustomersGuard(self.workplace, self.journal, gate)
+        self.guard = CustomersGuard(self.workplace, self.audit_log, gate)
         self.environment = ActivityEnvironment()
         check_turn(self.store, 7, "deploy/acme/7")
 
@@ -122,7 +122,7 @@ class Site:
             return does()
 
         self.environment.info = replace(ActivityEnvironment().info, activity_type=activity)
-        self.environment.on_heartbeat = lambda *told: self.beats.extend(map(str, told))
+        self.environment.on_heartbeat = lambda *details: self.beats.extend(map(str, details))
         return await self.environment.run(self.guard.run, [argument], check, body)
 
     def policy(self, text: str) -> None:
@@ -137,8 +137,8 @@ class Site:
         save_plan(self.store, PLAN_KEY, SAVED, record, PlanFiles(b"", b"", view))
 
     def written(self) -> list[dict[str, Any]]:
-        assert self.journal.verified().problems == []
-        return [json.loads(raw) for raw in self.journal.lines()]
+        assert self.audit_log.verified().problems == []
+        return [json.loads(raw) for raw in self.audit_log.lines()]
 
 
 @pytest.fixture
@@ -150,12 +150,12 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
 def test_every_activity_of_the_worker_is_known_to_the_policy(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that is in none of the lists is refused; one that is registered must be in one."""
+    """An activity in none of the lists is refused, so each registered one must be in a list."""
     made: dict[str, Any] = {}
     monkeypatch.setattr(install_worker, "Worker", lambda client, **settings: made.update(settings))
     install_worker.make(cast(Any, None), site.workplace, nothing)
     names = {one.__temporal_activity_definition.name for one in made["activities"]}
-    # What has no name takes all that is not registered, and refuses it.
+    # The one without a name receives every unregistered activity, and refuses it.
     of_engines = {one.name for engine in ENGINES for one in engine.spec.work.activities}
     assert names - {None} == READING | ENDING | CHANGING.keys() | of_engines
     assert not (READING | ENDING) & CHANGING.keys()
@@ -164,7 +164,7 @@ def test_every_activity_of_the_worker_is_known_to_the_policy(
 
 
 async def test_what_nobody_has_classified_is_refused(site: Site) -> None:
-    with pytest.raises(PolicyDenied, match=r"shell\.run is nothing that the customer's policy"):
+    with pytest.raises(PolicyDenied, match=r"shell\.run is unknown to the customer's policy"):
         await site.run("shell.run", DescribeInput(install="acme"))
     assert site.done == []
 
@@ -226,20 +226,20 @@ async def test_only_actions_that_are_named_run(site: Site) -> None:
     assert await site.run(actions.STEP.name, step_input(action="backup-db")) == "done"
 
 
-async def test_a_script_of_a_release_that_was_never_brought_is_ad_hoc(site: Site) -> None:
-    with pytest.raises(PolicyDenied, match="was never brought to acme"):
+async def test_a_script_of_a_release_that_no_run_introduced_is_ad_hoc(site: Site) -> None:
+    with pytest.raises(PolicyDenied, match=r"No run has introduced the release .* to acme"):
         await site.run(actions.STEP.name, step_input())
     for release in (RELEASE, OTHER):
         await site.run(deploys.SCOPE.name, scope_input(release))
     for release in (RELEASE, OTHER):
         assert await site.run(actions.STEP.name, step_input(release)) == "done"
-    with pytest.raises(PolicyDenied, match="never brought"):
+    with pytest.raises(PolicyDenied, match="No run has introduced"):
         await site.run(actions.STEP.name, step_input("sha256:" + "3" * 64))
     site.policy("ad_hoc_scripts = true")
     assert await site.run(actions.STEP.name, step_input("sha256:" + "3" * 64)) == "done"
 
 
-async def test_a_scope_that_failed_brings_nothing(site: Site) -> None:
+async def test_a_scope_that_failed_introduces_nothing(site: Site) -> None:
     def fails() -> None:
         raise EngineFailed("it failed")
 
@@ -250,7 +250,7 @@ async def test_a_scope_that_failed_brings_nothing(site: Site) -> None:
 
 
 async def _until(condition: Callable[[], object]) -> None:
-    """What waits beats its heart, and no event tells of that."""
+    """Polls, since no event signals a heartbeat."""
     async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0.01)
@@ -326,7 +326,7 @@ async def test_an_approval_is_of_one_plan_alone(site: Site) -> None:
 
 
 async def test_an_apply_that_has_begun_is_not_stopped_half_way(site: Site) -> None:
-    """Neither by hours and approvals that came later, nor where it is forbidden by now."""
+    """Neither by hours or approvals that are required since, nor by being forbidden since."""
     assert await site.run(deploys.TERRAFORM_APPLY.name, apply_input()) == "done"
     journal, machine = Journal(site.store), site.workplace.operations.machine
     journal.begin("run-1/net/apply/2", machine)
@@ -335,7 +335,7 @@ async def test_an_apply_that_has_begun_is_not_stopped_half_way(site: Site) -> No
     for text in later:
         site.policy(text)
         assert await site.run(deploys.TERRAFORM_APPLY.name, apply_input()) == "done"
-    # The vendor chooses keys: what is done under this one is another thing.
+    # The vendor chooses keys, and might use this one for something else.
     for other in ({"plan_key": "run-1/net/plan/9"}, {"digest": OTHER}, {"teardown": True}):
         strange = apply_input().model_copy(update=other)
         with pytest.raises(PolicyDenied):
@@ -391,12 +391,14 @@ async def test_a_worker_that_leaves_does_not_wait_on(site: Site) -> None:
     assert site.done == []
 
 
-async def test_the_journal_says_what_was_told_run_and_came_of_it(site: Site) -> None:
+async def test_the_audit_log_records_what_was_asked_ran_and_ended(
+    site: Site,
+) -> None:
     async def runs() -> None:
-        told = audit_events.now.get()
-        assert told is not None
+        audited = audit_events.now.get()
+        assert audited is not None
         audit_events.identify(script=DIGEST)
-        await told.runs("step", [["/bin/sh", "-c", SECRET]])
+        await audited.will_run("step", [["/bin/sh", "-c", SECRET]])
 
     activity = actions.STEP.name
     site.policy("ad_hoc_scripts = true")
@@ -415,32 +417,32 @@ async def test_the_journal_says_what_was_told_run_and_came_of_it(site: Site) -> 
     assert head is not None and (head.number, head.hash) == (ended["number"], ended["hash"])
 
 
-async def test_a_journal_that_was_made_anew_is_told_by_the_workers_log(
+async def test_an_audit_log_that_was_forged_is_found_by_the_process_log(
     site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Who may write as the worker's user may write the journal and the store, not systemd's log."""
+    """The worker's user can write the audit log and the store, but not systemd's log."""
     caplog.set_level(logging.INFO)
     site.environment.info = replace(ActivityEnvironment().info, activity_type=deploys.SCOPE.name)
     scope = ScopeInput(**{**operation(), "inputs": {}})
 
     async def body() -> None:
-        # It is told before the release's own code runs.
-        assert Head.all_told_in(caplog.text)
+        # The head is logged before the release's own code runs.
+        assert Head.all_in(caplog.text)
 
     await site.environment.run(site.guard.run, [scope], lambda: None, body)
-    heads = Head.all_told_in(caplog.text)
+    heads = Head.all_in(caplog.text)
     folder = site.workplace.data / FOLDER
-    assert WorkerJournal(folder).verified(heads).problems == []
+    assert AuditLog(folder).verified(heads).problems == []
     for file in folder.glob("*.jsonl"):
         file.unlink()
-    forged = WorkerJournal(folder)
+    forged = AuditLog(folder)
     for _ in range(2):
         forged.append("told", activity="nothing", verdict="allowed")
     assert forged.verified().problems == [], "the chain itself is whole"
     assert len(forged.verified(heads).problems) == len(set(heads)) == 2
 
 
-async def test_what_the_boundary_refuses_is_written_down_too(site: Site) -> None:
+async def test_what_the_interceptor_refuses_is_recorded_too(site: Site) -> None:
     def check() -> None:
         raise PolicyDenied("another install")
 
@@ -450,7 +452,7 @@ async def test_what_the_boundary_refuses_is_written_down_too(site: Site) -> None
     assert (told["install"], ended["outcome"]) == ("other", "PolicyDenied")
 
 
-async def test_without_a_journal_nothing_is_done(
+async def test_without_an_audit_log_nothing_is_done(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
@@ -464,11 +466,11 @@ async def test_without_a_journal_nothing_is_done(
     assert await site.run("worker.describe", DescribeInput(install="acme")) == "done"
 
 
-async def test_a_journal_that_was_removed_is_missed_by_the_next_process(site: Site) -> None:
+async def test_an_audit_log_that_was_removed_is_missed_by_the_next_process(site: Site) -> None:
     await site.run(deploys.SCOPE.name, scope_input())
     for path in (site.data / FOLDER).glob("*.jsonl"):
         path.unlink()
-    later = WorkerJournal(site.data / FOLDER)
+    later = AuditLog(site.data / FOLDER)
     site.guard = CustomersGuard(site.workplace, later)
     await site.run(deploys.SCOPE.name, scope_input())
     assert later.verified().problems == ["lines 1 to 2 are missing"]
@@ -503,7 +505,7 @@ def job_site(site: Site) -> Site:
     """Of a worker that has an engine without plans."""
     site.workplace = replace(site.workplace, engines=(*ENGINES, JOB))
     gate = Gate(site.workplace, lambda: site.now)
-    site.guard = CustomersGuard(site.workplace, site.journal, gate)
+    site.guard = CustomersGuard(site.workplace, site.audit_log, gate)
     return site
 
 

@@ -1,4 +1,4 @@
-"""A key of an operation stands for what was let in under it, and for nothing else."""
+"""An operation's key is bound to what was first allowed under it, and to nothing else."""
 
 import asyncio
 import hashlib
@@ -12,7 +12,7 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from activities.action.activities import ActionActivities
-from activities.customer.audit_log import FOLDER, WorkerJournal
+from activities.customer.audit_log import FOLDER, AuditLog
 from activities.customer.guard import CustomersGuard
 from activities.customer.rules import Rules
 from activities.operations.opening import Operations
@@ -61,8 +61,8 @@ class Site:
             open_releases=lambda: cast(ReleaseReader, self),
             rules=Rules(self.file),
         )
-        self.journal = WorkerJournal(self.data / FOLDER)
-        self.guard = CustomersGuard(self.workplace, self.journal)
+        self.audit_log = AuditLog(self.data / FOLDER)
+        self.guard = CustomersGuard(self.workplace, self.audit_log)
         self.activities = ActionActivities(self.workplace)
         check_turn(self.store, 7, TURN.workflow_id)
 
@@ -82,7 +82,7 @@ class Site:
         return f'cat "$0" > {copy}.new; mv {copy}.new {copy}'
 
     def ran(self) -> dict[str, str]:
-        """What ran, and the digest of the script that did."""
+        """What ran, with the digest of the script."""
         return {
             path.name: f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
             for path in self.root.glob("ran-*")
@@ -106,8 +106,8 @@ class Site:
         return await environment.run(self.guard.run, [argument], lambda: None, body)
 
     def written(self, kind: str) -> list[dict[str, Any]]:
-        assert self.journal.verified().problems == []
-        lines = [json.loads(raw) for raw in self.journal.lines()]
+        assert self.audit_log.verified().problems == []
+        lines = [json.loads(raw) for raw in self.audit_log.lines()]
         return [line for line in lines if line["kind"] == kind]
 
 
@@ -160,7 +160,7 @@ async def until(condition: Callable[[], object]) -> None:
 async def test_what_is_forbidden_does_not_pass_beside_what_is_allowed(
     site: Site, forbidding: str
 ) -> None:
-    """While the supervisor of the first starts, nothing but its key is the same."""
+    """Tried while the supervisor of the first one starts; both have the same key."""
     good = asyncio.create_task(site.step())
     await until(lambda: (entry := Journal(site.store).entry(KEY)) and entry.runs)
     site.policy(forbidding)
@@ -183,7 +183,7 @@ async def test_of_two_that_are_allowed_one_has_the_key(site: Site) -> None:
         ended = await asyncio.gather(*both, return_exceptions=True)
         [denied] = [one for one in ended if isinstance(one, BaseException)]
         assert isinstance(denied, PolicyDenied)
-        assert f"The key {key} was let in for action.step (app shop" in str(denied)
+        assert f"The key {key} was allowed for action.step (app shop" in str(denied)
         [ran] = site.written("ran")[number:]
         [done] = list(site.root.glob("ran-*"))
         assert site.ran() == {done.name: ran["script"]}
@@ -206,12 +206,12 @@ async def test_of_two_that_are_allowed_one_has_the_key(site: Site) -> None:
 )
 async def test_nothing_else_passes_later(site: Site, other: Any) -> None:
     result = await site.step()
-    with pytest.raises(PolicyDenied, match=f"{KEY} was let in for|'{KEY}' is no operation's key"):
+    with pytest.raises(PolicyDenied, match=f"{KEY} was allowed for|'{KEY}' cannot be the key of"):
         await site.run(activity_of(other), other)
     assert site.written("told")[-1]["verdict"] == "refused"
     assert site.written("ended")[-1]["outcome"] == "PolicyDenied"
     assert list(site.ran()) == ["ran-good-0-1"]
-    # What has the key is answered as before, also where it is forbidden by now.
+    # The key's own operation still gets its result, even if it is forbidden by now.
     site.policy("actions = []")
     assert await site.step() == result
 
@@ -251,8 +251,8 @@ async def test_what_was_refused_has_taken_no_key(site: Site) -> None:
     assert Journal(site.store).entry(KEY) is None
 
 
-async def test_what_is_no_key_is_refused_and_written_down(site: Site) -> None:
-    with pytest.raises(PolicyDenied, match="is no operation's key"):
+async def test_what_is_no_key_is_refused_and_recorded(site: Site) -> None:
+    with pytest.raises(PolicyDenied, match="cannot be the key of"):
         await site.step(key="../../policy")
     assert site.written("told")[-1]["verdict"] == "refused"
 
@@ -270,9 +270,9 @@ async def test_what_is_no_key_is_refused_and_written_down(site: Site) -> None:
 )
 @pytest.mark.parametrize("first", [step_input(), plan_input(), apply_input()])
 async def test_a_key_names_what_is_done_under_it(site: Site, first: Any, key: str) -> None:
-    """By that, what is secret in its log is known; and its folder is in nobody else's."""
+    """The key decides which secrets are masked in the log, and where the operation's folder is."""
     input = first.model_copy(update={"key": key})
-    with pytest.raises(PolicyDenied, match="is no operation's key of"):
+    with pytest.raises(PolicyDenied, match="cannot be the key of"):
         await site.run(activity_of(input), input)
     assert site.written("told")[-1]["verdict"] == "refused"
     assert Journal(site.store).all_operations() == []
@@ -303,7 +303,7 @@ async def test_a_script_lies_in_its_runs_own_folder(site: Site) -> None:
     script = folder / "1-step" / "script.step"
     assert script.stat().st_mode & 0o777 == 0o700
     assert list((folder / "work").iterdir()) == []
-    # What is there already is neither run nor written over.
+    # A file that exists already is neither run nor overwritten.
     taken = site.data / "runs" / "run-2" / "good" / "step" / "0" / "1-step" / "script.step"
     taken.parent.mkdir(parents=True)
     taken.write_text("echo another")

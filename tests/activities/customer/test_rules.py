@@ -1,4 +1,4 @@
-"""Whether the customer's policy is out of reach of what a release runs."""
+"""Whether the customer's policy is out of reach of a release's own code."""
 
 import os
 import tempfile
@@ -15,7 +15,7 @@ NOBODY = 65534
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """One that everybody may look into, unlike pytest's own."""
+    """A folder that everybody may read, unlike pytest's own."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -25,7 +25,7 @@ def open_folder() -> Iterator[Path]:
 
 @contextmanager
 def as_no_root() -> Iterator[None]:
-    """As a worker runs; whoever is no root already stays who it is."""
+    """Runs as a worker does: not as root."""
     before = os.geteuid()
     if before == 0:
         os.seteuid(NOBODY)

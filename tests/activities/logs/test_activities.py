@@ -328,5 +328,5 @@ async def test_an_engine_tells_the_secrets_of_its_own_work_alone(
     site.workplace = replace(site.workplace, engines=(engine,))
     await site.run("echo made-by-an-apply")
     if let_in:
-        Journal(site.workplace.store).let_in(KEY, {"activity": let_in})
+        Journal(site.workplace.store).bind(KEY, {"activity": let_in})
     assert ("made-by-an-apply" not in (await site.page()).text) == is_asked
