@@ -1,1 +1,1 @@
-"""What the build worker does: an uploaded config folder becomes one release."""
+"""The build worker's activities: they turn an uploaded config folder into one release."""

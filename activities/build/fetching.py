@@ -1,4 +1,4 @@
-"""Fetches what a config names elsewhere: first what it is now, then its content."""
+"""Fetches what a config names elsewhere: resolves each reference, then fetches its content."""
 
 import asyncio
 import shutil
@@ -28,7 +28,7 @@ from artifacts.names import digest_of
 from contracts.errors import EngineFailed, Unreachable
 
 _AT_ONCE: Final = 4
-"""Repositories and files that are fetched at the same time."""
+"""How many repositories and files are fetched at the same time."""
 
 
 @dataclass(frozen=True)
@@ -37,74 +37,74 @@ class Place:
 
     url: str
     ref: str
-    """As the config names it."""
+    """The branch, tag or commit as the config names it."""
     path: str
     commit: str = ""
     full_ref: str = ""
-    """As git names it; empty for a commit."""
+    """The ref's full name in git; empty for a commit."""
 
     @property
     def repository(self) -> str:
-        """What the names of its files begin with in messages."""
+        """The prefix of its files' names in messages."""
         repository = shown(self.url).removeprefix("https://github.com/").removesuffix(".git")
         return f"{repository}@{commit_shown(self.commit)}:"
 
     @property
     def name(self) -> str:
-        """As messages call it."""
+        """Its name in messages."""
         return f"{self.repository}{self.path}"
 
 
 @dataclass
 class Resolved:
-    """What everything that a config names is at this moment."""
+    """What each reference of a config points to at this moment."""
 
     wanted: Sequence[Wanted]
     places: dict[Source | str, Place] = field(default_factory=dict)
     contents: dict[str, bytes] = field(default_factory=dict)
-    """Of what lies on the web: there, what it is can only be told by its content."""
+    """The contents of web addresses, which only their content identifies."""
     refused: dict[Source | str, NotFetched] = field(default_factory=dict)
 
     @property
     def modules(self) -> frozenset[Source | str]:
-        """The folders that are Terraform modules, which may reach out of them."""
+        """The sources that are Terraform modules, which may refer to files outside their folder."""
         return frozenset(one.what for one in self.wanted if one.is_module)
 
     @property
     def key(self) -> Hashable:
-        """Equal for what is the same in everything."""
+        """Equal if and only if everything resolved to the same."""
         digests = {url: digest_of(content) for url, content in self.contents.items()}
         return tuple(frozenset(one.items()) for one in (self.places, digests, self.refused))
 
 
 @dataclass(frozen=True)
-class Brought:
-    """What was fetched."""
+class Download:
+    """What was fetched for a config."""
 
     fetched: Fetched
     sources: list[FetchedSource]
-    """What a release records of it."""
+    """What the release records about it."""
 
     def tree(self, source: Source) -> Tree:
-        """What was fetched of a source of a config that is right."""
+        """The files fetched for a source; the config must have no problems."""
         tree = self.fetched.trees[source]
         if not isinstance(tree, Tree):
-            raise AssertionError("the config is right, so all of its repositories were fetched")
+            raise AssertionError("a config without problems has all of its repositories fetched")
         return tree
 
 
 class Fetcher:
-    """Fetches with git and over https; for many builds at once."""
+    """Fetches with git and over https; many builds may use it at once."""
 
     def __init__(self, folder: Path, git: Git | None = None) -> None:
         """Keep mirrors of repositories below `folder`."""
         self._mirrors = Mirrors(git or Git(), folder)
 
     async def resolve(self, wanted: Sequence[Wanted], say: Say) -> Resolved:
-        """Find out what branches, tags and addresses are now.
+        """Find out where branches and tags point, and what web addresses contain, now.
 
         Raises:
-            Unreachable, CredentialsRefused, EngineFailed, ToolMissing: as they say.
+            Unreachable, CredentialsRefused, EngineFailed, ToolMissing: it cannot be fetched.
         """
         resolved = Resolved(wanted)
         asked: dict[str, dict[Source | str, Place]] = defaultdict(dict)
@@ -119,18 +119,18 @@ class Fetcher:
         await _all(tasks)
         return resolved
 
-    async def bring(self, resolved: Resolved, folder: Path, say: Say) -> Brought:
-        """Fetch what was resolved; folders of repositories are written below `folder`.
+    async def fetch(self, resolved: Resolved, folder: Path, say: Say) -> Download:
+        """Fetch what was resolved; files of repositories are written below `folder`.
 
         Raises:
-            Unreachable, CredentialsRefused, EngineFailed, ToolMissing: as they say.
+            Unreachable, CredentialsRefused, EngineFailed, ToolMissing: it cannot be fetched.
         """
         found = _Found(resolved)
         by_url: dict[str, list[Source | str]] = defaultdict(list)
         for what, place in resolved.places.items():
             by_url[place.url].append(what)
-        await _all([self._bring(url, whats, found, folder, say) for url, whats in by_url.items()])
-        return found.brought()
+        await _all([self._fetch(url, whats, found, folder, say) for url, whats in by_url.items()])
+        return found.download()
 
     async def _ask_web(self, reference: str, resolved: Resolved) -> None:
         try:
@@ -159,7 +159,7 @@ class Fetcher:
             meant = did_you_mean(place.ref, [_short(ref) for ref in refs if ref != "HEAD"])
             resolved.refused[what] = _refusal(what, "branch", message + meant)
 
-    async def _bring(
+    async def _fetch(
         self, url: str, whats: Sequence[Source | str], found: "_Found", folder: Path, say: Say
     ) -> None:
         async with self._mirrors.open(url, say) as mirror:
@@ -167,16 +167,16 @@ class Fetcher:
                 place = found.resolved.places[what]
                 say(f"fetches {place.name}")
                 try:
-                    await self._bring_one(mirror, what, place, found, folder)
+                    await self._fetch_one(mirror, what, place, found, folder)
                 except SourceRefused as refused:
                     found.refused[what] = _refusal(what, refused.key, refused.message)
 
-    async def _bring_one(
+    async def _fetch_one(
         self, mirror: Mirror, what: Source | str, place: Place, found: "_Found", folder: Path
     ) -> None:
         for is_last in (False, True):
             try:
-                await mirror.bring(place.commit, place.full_ref)
+                await mirror.fetch(place.commit, place.full_ref)
                 if isinstance(what, Source):
                     top = folder / digest_of(repr(what).encode()).removeprefix("sha256:")
                     await _export(mirror, place, top, is_module=what in found.resolved.modules)
@@ -186,14 +186,14 @@ class Fetcher:
                     found.contents[what] = content
                 return
             except (GitFailed, EOFError) as error:
-                # What is kept here is damaged, by a full disk or a power cut: fetch it again.
+                # The mirror is damaged, by a full disk or a power cut: fetch it again.
                 if is_last:
                     raise EngineFailed(f"{place.name} cannot be read: {error}") from None
                 await mirror.discard()
 
 
 async def _export(mirror: Mirror, place: Place, top: Path, *, is_module: bool) -> None:
-    """Write a folder to its place below `top`, and of a module's repository what it reaches."""
+    """Write a folder to its place below `top`; for a module also the folders that it refers to."""
     written, needed = place.path, {place.path}
     while True:
         inner = {one.removeprefix(written).lstrip("/") for one in needed if within(one, written)}
@@ -204,7 +204,7 @@ async def _export(mirror: Mirror, place: Place, top: Path, *, is_module: bool) -
         new = {one for one in reached.folders if not any(within(one, known) for known in needed)}
         if not new:
             return
-        # Now that more is known of what it reaches, it may reach further still.
+        # The folders found now may refer to further ones.
         needed |= new
         written = lowest(needed)
         await asyncio.to_thread(shutil.rmtree, top)
@@ -212,14 +212,14 @@ async def _export(mirror: Mirror, place: Place, top: Path, *, is_module: bool) -
 
 @dataclass
 class _Found:
-    """What came of it so far."""
+    """What was fetched so far, and what was refused."""
 
     resolved: Resolved
     trees: dict[Source, Tree] = field(default_factory=dict)
     contents: dict[str, bytes] = field(default_factory=dict)
     refused: dict[Source | str, NotFetched] = field(default_factory=dict)
 
-    def brought(self) -> Brought:
+    def download(self) -> Download:
         contents = self.resolved.contents | self.contents
         refused = self.resolved.refused | self.refused
         trees: dict[Source, Tree | NotFetched] = dict(self.trees)
@@ -232,7 +232,7 @@ class _Found:
                 trees[what] = problem
             else:
                 texts[what] = problem
-        return Brought(Fetched(trees, texts), self._sources(contents))
+        return Download(Fetched(trees, texts), self._sources(contents))
 
     def _sources(self, contents: Mapping[str, bytes]) -> list[FetchedSource]:
         users: dict[tuple[str, Place | None, str], set[str]] = defaultdict(set)
@@ -257,7 +257,8 @@ class _Found:
 
 
 async def _all(tasks: Sequence[Coroutine[None, None, None]]) -> None:
-    """Do all of it, some at the same time; the failure that waiting cannot mend is told first."""
+    """Run all tasks, a few at a time. If several fail, a failure that is not transient is raised
+    first."""
     slots = asyncio.Semaphore(_AT_ONCE)
 
     async def within(task: Coroutine[None, None, None]) -> None:

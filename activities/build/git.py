@@ -1,12 +1,12 @@
-"""Runs the real `git`: bounded in time and size, asking nobody, and gone when its caller is.
+"""Runs the real `git`: bounded in time and size, without prompts, and ended with its caller.
 
-Git's own config of the build worker's user applies: that is where a vendor says with which
-credentials, by which proxy and from which mirror (`insteadOf`) repositories are fetched. Hooks,
-prompts and what would lead git to another repository do not apply.
+The git config of the build worker's user applies. There a vendor sets the credentials, the proxy
+and the mirror (`insteadOf`) with which repositories are fetched. Hooks, prompts and environment
+variables that would lead git to another repository are disabled.
 
-Protocols are those of `ALLOWED_PROTOCOLS`. Git looks at an address after `insteadOf` has changed
-it, so `file` must be among them for a mirror on the worker's disk to be usable; a config cannot
-name a file, since `apps.reading.addresses` knows no such form, and no submodule is ever followed.
+Only `ALLOWED_PROTOCOLS` may be used. Git checks an address after `insteadOf` was applied, so `file`
+must be among them for a mirror on the worker's disk. A config cannot name a file, since
+`apps.reading.addresses` does not accept that form, and submodules are never followed.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ from contracts.errors import ToolMissing, Unreachable
 ALLOWED_PROTOCOLS: Final = "https:ssh:file"
 
 MAX_FETCHED_BYTES: Final = 1024 * 1024 * 1024
-"""Of one repository with all that was fetched of it so far."""
+"""The largest mirror of one repository, with everything that was fetched into it so far."""
 
 _LOOK_SECONDS: Final = 0.5
-"""How often it is looked how much git has written: nothing tells of it."""
+"""How often the size of what git has written is checked; nothing signals it."""
 _GRACE_SECONDS: Final = 5.0
 _MAX_SAID_BYTES: Final = 64 * 1024
 
@@ -47,7 +47,7 @@ _UNPRINTABLE: Final = re.compile(r"[^\x20-\x7e\u00a0-\uffff]|\x1b\[[0-9;]*[A-Za-
 
 
 class GitFailed(Exception):
-    """Git ended with a failure; `said` is what it said of it."""
+    """Git ended with a failure; `said` holds its last lines of output."""
 
     def __init__(self, said: str) -> None:
         self.said = said
@@ -55,12 +55,12 @@ class GitFailed(Exception):
 
 
 class TooLarge(Exception):
-    """A repository is larger than what is taken."""
+    """A repository is larger than allowed."""
 
 
 @dataclass(frozen=True)
 class Streams:
-    """Where git reads from, and writes to."""
+    """The files that git reads from and writes to."""
 
     input: IO[bytes] | None = None
     output: IO[bytes] | None = None
@@ -76,19 +76,19 @@ class Git:
         max_bytes: int = MAX_FETCHED_BYTES,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Let no command run longer, nor a repository's folder grow larger.
+        """Set the bounds of each command.
 
         Args:
-            timeout_seconds: Of one command.
-            max_bytes: Of a repository's folder.
-            environment: Instead of this process's own.
+            timeout_seconds: How long one command may run.
+            max_bytes: How large a repository's folder may grow.
+            environment: Used instead of this process's own.
         """
         self._timeout_seconds = timeout_seconds
         self.max_bytes = max_bytes
         self._environment = environment
 
     async def output(self, *arguments: str, folder: Path, holding: int | None = None) -> bytes:
-        """What a command printed; as `run`."""
+        """Runs a command as `run` does, and returns what it printed."""
         output = folder / f".output-{os.urandom(8).hex()}"
         try:
             with output.open("xb") as file:
@@ -106,20 +106,20 @@ class Git:
         holding: int | None = None,
         streams: Streams = Streams(),
     ) -> None:
-        """Run a command; when the caller is cancelled, git and all that it started are ended.
+        """Run a command. If the caller is cancelled, git and everything that it started are ended.
 
         Args:
-            arguments: Without `git` itself.
-            folder: Where; its size is watched.
-            holding: The descriptor of a lock, which git then holds too: if this process dies, git
-                is waited for by whoever comes next.
-            streams: What it reads and writes, if not nothing.
+            arguments: The arguments, without `git` itself.
+            folder: The working folder, whose size is bounded.
+            holding: The descriptor of a lock, which git inherits: if this process dies, the next
+                one waits for git to end.
+            streams: The files that it reads and writes; by default none.
 
         Raises:
-            GitFailed: it ended with a failure.
-            TooLarge: the folder grew beyond all bounds.
-            ToolMissing: there is no git.
-            Unreachable: it took too long.
+            GitFailed: git ended with a failure.
+            TooLarge: the folder grew larger than allowed.
+            ToolMissing: git is not installed.
+            Unreachable: git took too long.
         """
         said = folder / f".said-{os.urandom(8).hex()}"
         try:
@@ -159,7 +159,8 @@ class Git:
             stdout=streams.output or asyncio.subprocess.DEVNULL,
             stderr=errors,
             pass_fds=() if holding is None else (holding,),
-            # A session of its own has no terminal on which ssh could ask, and is ended as a whole.
+            # In its own session, git has no terminal on which ssh could prompt, and can be ended
+            # together with everything that it started.
             start_new_session=True,
         )
 
@@ -182,7 +183,7 @@ class Git:
 
     def _git_environment(self) -> dict[str, str]:
         whole = os.environ if self._environment is None else self._environment
-        # Traces would put what is secret into files and messages.
+        # Git's traces would write secrets into files and messages.
         kept = {
             name: value
             for name, value in whole.items()
@@ -202,7 +203,7 @@ class Git:
 
 
 def folder_bytes(folder: Path) -> int:
-    """The size of all files below a folder, some of which may be going away just now."""
+    """The size of all files below a folder, some of which may be removed meanwhile."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:
@@ -212,12 +213,12 @@ def folder_bytes(folder: Path) -> int:
 
 
 async def _ended(process: asyncio.subprocess.Process) -> None:
-    """End what is left of git, kindly first; nothing of it is alive afterwards."""
+    """End git, with SIGTERM first; afterwards none of its processes is alive."""
     if process.returncode is not None:
         return
     ending = asyncio.ensure_future(_end(process))
     while not ending.done():
-        # Whoever cancels again must wait, too: git holds the repository's lock.
+        # A further cancellation must wait too, since git holds the repository's lock.
         with suppress(asyncio.CancelledError):
             await asyncio.wait({ending})
     ending.result()
@@ -229,14 +230,14 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(_GRACE_SECONDS):
             await process.wait()
-    # What git started may outlive it, and holds the lock as long.
+    # Processes that git started may outlive it, and would hold the lock.
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
 
 
 def _last_said(file: Path, status: int) -> str:
-    """Git's own last lines, fit to be read by everybody."""
+    """Git's last lines, without credentials and control characters."""
     with file.open("rb") as opened:
         opened.seek(max(0, file.stat().st_size - _MAX_SAID_BYTES))
         text = opened.read().decode(errors="replace")
@@ -244,7 +245,7 @@ def _last_said(file: Path, status: int) -> str:
         _UNPRINTABLE.sub("", without_credentials(line)).strip()
         for line in re.split(r"[\r\n]+", text)
     ]
-    told = [line for line in lines if line][-8:]
-    if not told:
-        told = [f"git was ended by signal {-status}" if status < 0 else f"exit status {status}"]
-    return "\n".join(told)
+    last = [line for line in lines if line][-8:]
+    if not last:
+        last = [f"git was ended by signal {-status}" if status < 0 else f"exit status {status}"]
+    return "\n".join(last)

@@ -1,4 +1,4 @@
-"""What git's failures mean. It ends with one status for all of them, so its words must tell."""
+"""Classifies git's failures by their messages, since git exits with the same status for all."""
 
 import re
 from enum import Enum
@@ -6,13 +6,13 @@ from typing import Final
 
 
 class Meaning(Enum):
-    """Who can mend a failure of git."""
+    """What a failure of git means."""
 
     PASSING = "the address does not answer now"
     REFUSED = "the credentials are missing, or not accepted"
     MISSING = "there is no such repository"
-    NO_SUCH_COMMIT = "the server does not give a commit of that id"
-    UNKNOWN = "git says what it is"
+    NO_SUCH_COMMIT = "the server does not provide that commit"
+    UNKNOWN = "only git's message says what it is"
 
 
 _MEANINGS: Final = (
@@ -45,5 +45,5 @@ _MEANINGS: Final = (
 
 
 def meaning(said: str) -> Meaning:
-    """What git's last lines mean."""
+    """What a failure means, by git's last lines."""
     return next((found for found, words in _MEANINGS if re.search(words, said)), Meaning.UNKNOWN)

@@ -1,9 +1,10 @@
-"""Keeps of each repository, below the worker's folder, the commits that releases were made of.
+"""Keeps a mirror of each repository below the worker's folder, with the commits of its releases.
 
-A mirror is a bare repository of single commits, one for each URL. It is made aside and renamed,
-and whoever uses it holds its lock, which git holds, too: after a kill of the worker the next build
-waits for a git that lives on, and then takes away what it left. Nothing is ever checked out: files
-are read out of git's objects, so that no filter, attribute or hook of a repository has a say.
+A mirror is a bare repository of single commits, one mirror for each URL. It is created under
+another name and renamed. A build that uses it holds its lock, and so does git: if the worker is
+killed, the next build waits for a git that is still running, and then removes what it left behind.
+Nothing is ever checked out: files are read from git's objects, so that a repository's filters,
+attributes and hooks have no effect.
 """
 
 import asyncio
@@ -39,7 +40,7 @@ Say = Callable[[str], None]
 
 
 class SourceRefused(Exception):
-    """What a config names is not there, or cannot be used; `key` is the source's that says so."""
+    """A source of the config is not there, or cannot be used; `key` is the config key at fault."""
 
     def __init__(self, key: str, message: str) -> None:
         self.key = key
@@ -48,10 +49,10 @@ class SourceRefused(Exception):
 
 
 class Mirrors:
-    """The mirrors of one worker's folder; for many builds at once, in any number of processes."""
+    """The mirrors in a worker's folder; many builds may use them at once, in several processes."""
 
     def __init__(self, git: Git, folder: Path) -> None:
-        """Keep them below `folder`."""
+        """Keep the mirrors below `folder`."""
         self._git = git
         self._folder = folder
 
@@ -59,7 +60,7 @@ class Mirrors:
         """The commits of all branches, tags and `HEAD`, by their full names, as they are now.
 
         Raises:
-            SourceRefused, and as `Git.run`: the repository is not there, or does not answer.
+            SourceRefused: the repository is not there, or too large; otherwise as `Git.run`.
         """
         make_private_folder(self._folder)
         with tempfile.TemporaryDirectory(dir=self._folder, prefix=".asking-") as name:
@@ -72,13 +73,13 @@ class Mirrors:
         for line in text.decode(errors="replace").split("\n"):
             commit, _, ref = line.partition("\t")
             if is_commit(commit):
-                # An annotated tag is followed by the commit that it is of.
+                # An annotated tag is followed by a line `<tag>^{}` with its commit.
                 found[ref.removesuffix("^{}")] = commit
         return found
 
     @asynccontextmanager
     async def open(self, url: str, say: Say) -> AsyncIterator["Mirror"]:
-        """The mirror of a repository, which nobody else uses meanwhile."""
+        """The mirror of a repository, which no other build uses meanwhile."""
         make_private_folder(self._folder)
         path = self._folder / f"{hashlib.sha256(url.encode()).hexdigest()[:32]}.git"
         waits = f"waits for another build that fetches {shown(url)}"
@@ -96,16 +97,16 @@ class Mirror:
         self._lock = lock
         self._ready = False
 
-    async def bring(self, commit: str, ref: str) -> None:
-        """Fetch a commit, unless it is there.
+    async def fetch(self, commit: str, ref: str) -> None:
+        """Fetch a commit, unless the mirror has it.
 
         Args:
             commit: Its full id.
-            ref: The full name of the branch or tag that it is the commit of; empty if none.
+            ref: The full name of a branch or tag that points to the commit; empty if none.
 
         Raises:
             SourceRefused: the repository or the commit is not there, or it is too large.
-            Unreachable, CredentialsRefused, EngineFailed, ToolMissing: as they say.
+            Unreachable, CredentialsRefused, EngineFailed, ToolMissing: it cannot be fetched.
         """
         for is_anew in (False, True):
             await self._prepare()
@@ -120,20 +121,20 @@ class Mirror:
             except GitFailed as error:
                 if is_anew or meaning(error.said) is not Meaning.UNKNOWN:
                     raise _failure(self._url, error) from None
-                # It may be what is kept here that is damaged.
+                # The mirror itself may be damaged.
                 await self.discard()
 
     async def export(
         self, commit: str, directory: str, destination: Path, needed: Collection[str] = ("",)
     ) -> None:
-        """Write the files of a folder of a commit that was brought.
+        """Write the files of a folder of a fetched commit.
 
         Args:
             commit: Its full id.
-            directory: The folder, from the top of the repository.
-            destination: Where to.
-            needed: The folders, within it, that are asked for. What else it holds is written, too,
-                where it can be: what cannot be packed is left out.
+            directory: The folder, relative to the top of the repository.
+            destination: Where to write it.
+            needed: The subfolders that are required. Other files are written too, but those that
+                cannot be packed are left out.
 
         Raises:
             SourceRefused: there is no such folder, or something in it cannot be packed.
@@ -146,10 +147,10 @@ class Mirror:
         await self._write(entries, destination)
 
     async def text(self, commit: str, path: str, limit_bytes: int) -> bytes:
-        """The content of one file of a commit that was brought.
+        """The content of one file of a fetched commit.
 
         Raises:
-            SourceRefused: it is not there, is no file, or is too large.
+            SourceRefused: it is not there, is not a file, or is too large.
         """
         listed = await self._read("ls-tree", "-z", "-l", "--full-tree", commit, "--", path)
         entry = next((one for one in parse_tree(listed) if one.path == path), None)
@@ -163,16 +164,16 @@ class Mirror:
         return await self._read("cat-file", "blob", entry.object)
 
     async def discard(self) -> None:
-        """Forget everything: what is damaged is fetched again."""
+        """Delete the mirror, so that everything is fetched again."""
         await asyncio.to_thread(shutil.rmtree, self._path, ignore_errors=True)
         self._ready = False
 
     async def _prepare(self) -> None:
-        """Make the mirror, or take away what a killed git left in it."""
+        """Create the mirror, or remove what a killed git left in it."""
         if self._ready:
             return
         if self._path.is_dir():
-            # What was fetched for older releases goes before it takes all that a fetch may take.
+            # Commits of older releases are dropped before they take up all the space allowed.
             if await asyncio.to_thread(folder_bytes, self._path) > self._git.max_bytes // 2:
                 await self.discard()
             for left in (one for what in _LEFT_BY_THE_KILLED for one in self._path.glob(what)):
@@ -196,7 +197,7 @@ class Mirror:
         except GitFailed as error:
             if meaning(error.said) is not Meaning.NO_SUCH_COMMIT:
                 raise
-        # The server gives branches and tags alone.
+        # The server provides only branches and tags, not single commits.
         if ref:
             await self._run(*_FETCH, "--depth=1", "--", self._url, f"+{ref}:{_KEPT}/moving")
             found = await self._read("rev-parse", "--verify", f"{_KEPT}/moving^{{commit}}")
@@ -265,7 +266,7 @@ def _is_needed(path: str, folders: Collection[str]) -> bool:
 
 
 def _failure(url: str, error: GitFailed | TooLarge) -> Exception:
-    """What a failure means for the person who must act."""
+    """The error to raise for a failure, with a message for the person who must act."""
     name = shown(url)
     if isinstance(error, TooLarge):
         return SourceRefused("repo", f"{name} has {error}, which is more than a build fetches")
@@ -275,11 +276,11 @@ def _failure(url: str, error: GitFailed | TooLarge) -> Exception:
         case Meaning.MISSING:
             return SourceRefused("repo", f"there is no repository at {name}; git says: {error}")
         case Meaning.NO_SUCH_COMMIT:
-            return SourceRefused("branch", f"{name} gives no such commit; git says: {error}")
+            return SourceRefused("branch", f"{name} has no such commit; git says: {error}")
         case Meaning.REFUSED:
             return CredentialsRefused(
-                f"{name} does not exist, or git on the build worker may not read it. Look whether "
-                "the name is right; for a private repository configure a credential helper or an "
+                f"{name} does not exist, or git on the build worker may not read it. Check the "
+                "name; for a private repository, configure a credential helper or an "
                 f"ssh key in the git config of the build worker's user. Git says:\n{error.said}"
             )
         case Meaning.UNKNOWN:

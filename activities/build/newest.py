@@ -1,4 +1,4 @@
-"""Remembers the values that were used last, for many threads at once."""
+"""A cache of the most recently used values, safe for many threads."""
 
 import threading
 from collections import OrderedDict
@@ -10,10 +10,10 @@ V = TypeVar("V")
 
 
 class Newest(Generic[K, V]):
-    """At most so many values by their keys; the one that was not used for longest goes first."""
+    """Values by their keys; beyond `most`, the least recently used one is dropped."""
 
     def __init__(self, most: int) -> None:
-        """Remember nothing yet, and never more than `most` values."""
+        """Start empty, and remember at most `most` values."""
         self._most = most
         self._lock = threading.Lock()
         self._values: OrderedDict[K, V] = OrderedDict()

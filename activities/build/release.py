@@ -9,10 +9,10 @@ from temporalio import activity
 
 from activities.build.fetched_parts import FetchedParts, Fetching, push_module, sources_of_steps
 from activities.build.newest import Newest
-from activities.build.patience import or_given_up
+from activities.build.patience import retry_or_give_up
 from activities.build.sources import Sources
 from activities.heartbeats import heartbeating
-from activities.releases.failures import told
+from activities.releases.failures import artifact_errors
 from activities.releases.graph import release_graph
 from activities.releases.reading import CONFIG_LIMIT_BYTES, read_config
 from apps.config import AppConfig, Source
@@ -49,22 +49,22 @@ from contracts.errors import BadConfig, BadInput, Unreachable
 R = TypeVar("R")
 
 _REMEMBERED = 10_000
-"""Artifacts; of each a few hundred bytes are remembered."""
+"""The number of artifacts that are remembered, with a few hundred bytes each."""
 
 
 class BuildActivities:
-    """Builds releases; equal content gives equal digests, on whichever worker and whenever.
+    """Builds releases; equal content gives equal digests, on any worker at any time.
 
-    What this process has read and packed of a source, it does not read and pack again: it remembers
-    the digests of what came of it, and looks whether that is still in the registry.
+    This process does not read and pack the same source twice: it remembers the digests of the
+    artifacts, and checks that they are still in the registry.
     """
 
     def __init__(
         self, registry: Registry, data: Path, engines: Sequence[EngineSpec] = ENGINES
     ) -> None:
-        """Read sources from and push to `registry`; `data` is the worker's own folder.
+        """Read sources from and push to `registry`; `data` is the worker's data folder.
 
-        A config may have what the engines deploy.
+        A config may have components of those types that `engines` deploy.
         """
         self._registry = registry
         self._sources = Sources(registry, data, deployable(engines))
@@ -83,19 +83,19 @@ class BuildActivities:
                 try:
                     fetched = await self._fetching.parts(request, loaded.wanted, say)
                 except Unreachable as error:
-                    raise or_given_up(error) from error
+                    raise retry_or_give_up(error) from error
                 say(f"checks and packs what was fetched for {request.source}")
             return await asyncio.to_thread(self._check, request, fetched)
 
     @activity.defn(name=builds.PACK.name)
     async def pack(self, request: PackComponent) -> PackedComponent:
-        """Pack the files of a component or of the sandbox, and push them if they are not there."""
+        """Pack the files of a component or the sandbox, and push them unless they are there."""
         doing = f"packs {part_named(request.component)}"
         return await _in_thread(lambda: self._pack(request), doing)
 
     @activity.defn(name=builds.ASSEMBLE.name)
     async def assemble(self, request: AssembleRelease) -> AssembledRelease:
-        """Push the index that names the config and the artifact of each part."""
+        """Push the index that names the config and each part's artifact."""
         return await _in_thread(lambda: self._assemble(request), "assembles the release")
 
     def _check(self, request: CheckSource, fetched: FetchedParts) -> CheckedSource:
@@ -106,10 +106,10 @@ class BuildActivities:
                 f"the frozen config has {len(frozen)} bytes, more than {CONFIG_LIMIT_BYTES}: "
                 "move large contents into the components' modules"
             )
-        # A vendor hears here, not at the first deploy, of a graph that no workflow takes.
+        # Refuses a graph that no workflow accepts now, rather than at the first deploy.
         release_graph(request.app, request.source, config)
         what = f"config of app {request.app}"
-        with told(what, f"{what} could not be pushed"):
+        with artifact_errors(what, f"{what} could not be pushed"):
             manifest, _ = push_artifact(
                 self._registry,
                 app_repository(request.app),
@@ -134,7 +134,7 @@ class BuildActivities:
     def _pack(self, request: PackComponent) -> PackedComponent:
         part = part_named(request.component)
         what = f"{part} of app {request.app}"
-        with told(what, f"{what} could not be pushed"):
+        with artifact_errors(what, f"{what} could not be pushed"):
             manifest, reused = self._known(request), True
             if manifest is None:
                 manifest, reused = self._packed_module(request, part)
@@ -149,7 +149,7 @@ class BuildActivities:
         fetched: Mapping[str, Descriptor],
         steps: Mapping[str, Descriptor],
     ) -> dict[str, Descriptor]:
-        """The parts whose artifacts are there: those that were fetched, and those remembered."""
+        """The fetched parts, and those parts whose remembered artifacts are in the registry."""
         asked = {
             part: PackComponent(app=request.app, source=request.source, component=part)
             for part in parts
@@ -158,7 +158,7 @@ class BuildActivities:
         found = {part: self._packed.find(one) for part, one in asked.items()} | dict(fetched)
         all_found = {part: artifact for part, artifact in found.items() if artifact is not None}
         if len(all_found) == len(parts):
-            # Where the release is, its parts are: that is one question instead of one for each.
+            # A release that is there has all of its parts: one request instead of one for each.
             release = digest_of(_index(request.app, config, all_found, steps))
             if self._registry.has_manifest(app_repository(request.app), release):
                 return all_found
@@ -179,7 +179,7 @@ class BuildActivities:
     def _steps(
         self, request: CheckSource, config: AppConfig, fetched: Mapping[str, Descriptor]
     ) -> dict[str, Descriptor]:
-        """What steps of actions run in: what was fetched, and what lies in the config itself."""
+        """The artifacts that action steps run in: fetched ones, and folders of the config."""
         found = dict(fetched)
         for name, source in sources_of_steps(config).items():
             if source.is_local:
@@ -194,9 +194,9 @@ class BuildActivities:
             raise BadInput(f"source {request.source} has no {part}")
         source = source_of(model)
         if source is None:
-            raise BadInput(f"{part} is made of no files that could be packed")
+            raise BadInput(f"{part} has no files that could be packed")
         if not source.is_local:
-            raise BadInput(f"{part} lies elsewhere, and is fetched and packed by build.check")
+            raise BadInput(f"{part} is in another repository; build.check fetches and packs it")
         directory = _within(part, source)
         root = PurePosixPath(loaded.roots.get(source.place, directory))
         archive = self._sources.pack(request.source, root)
@@ -212,7 +212,8 @@ class BuildActivities:
         steps = {name: _descriptor(blob) for name, blob in request.steps.items()}
         data = _index(request.app, _descriptor(request.config), artifacts, steps)
         digest = digest_of(data)
-        with told(what, f"{what}: its config {request.config.digest} is not there; build it again"):
+        missing = f"{what}: its config {request.config.digest} is not there; build it again"
+        with artifact_errors(what, missing):
             reused = self._registry.has_manifest(repository, digest)
             if not reused:
                 self._refuse_other_parts(request, set(artifacts), set(steps))
@@ -240,7 +241,7 @@ class BuildActivities:
 def _require_buildable(loaded: LoadedApp) -> None:
     if loaded.unbuildable:
         notes = "\n".join(str(note) for note in loaded.unbuildable)
-        raise BadConfig(f"the app config is right, and cannot be built yet:\n{notes}")
+        raise BadConfig(f"the app config is valid, but cannot be built yet:\n{notes}")
 
 
 async def _in_thread(work: Callable[[], R], doing: str) -> R:
@@ -262,7 +263,7 @@ def _index(
     artifacts: Mapping[str, Descriptor],
     steps: Mapping[str, Descriptor],
 ) -> bytes:
-    """The manifest of the release that is made of these, by the names of parts and steps."""
+    """The manifest of the release with these artifacts, given by the names of parts and steps."""
     digests = {part: artifact.digest for part, artifact in artifacts.items()}
     index = ReleaseIndex(
         app=app,

@@ -1,11 +1,11 @@
-"""Reads uploaded config folders: fetched by their digest, checked as a whole, packed in parts."""
+"""Reads uploaded config folders: fetches them by digest, checks them whole, packs their parts."""
 
 import tempfile
 import threading
 from pathlib import Path, PurePosixPath
 
 from activities.build.newest import Newest
-from activities.releases.failures import told
+from activities.releases.failures import artifact_errors
 from apps.deployable import Deployable
 from apps.loader import LoadedApp, load
 from apps.reading.fetched import Fetched
@@ -20,18 +20,18 @@ from contracts.errors import BadConfig
 from wire.private_files import make_private_folder
 
 _REMEMBERED = 16
-"""Configs; one has some hundred kilobytes at most."""
+"""The number of configs that are remembered; one has some hundred kilobytes at most."""
 
 
 class Sources:
-    """The uploaded folders, as a build worker sees them.
+    """The uploaded config folders.
 
-    Everything begins from the archive, whose digest is proven: nothing that lies about on the
+    Everything is read from the archive, whose digest is verified, so that no stray file of the
     worker gets into a release.
     """
 
     def __init__(self, registry: Registry, data: Path, deployable: Deployable) -> None:
-        """Keep fetched archives and, for as long as they are checked, folders below `data`."""
+        """Keep fetched archives, and folders while they are being checked, below `data`."""
         self._cache = ArtifactCache(registry, data / "cache")
         self._unpacked = data / "sources"
         self._deployable = deployable
@@ -39,15 +39,15 @@ class Sources:
         self._loading = threading.Lock()
 
     def loaded(self, digest: str) -> LoadedApp:
-        """The source's config, all of it checked: once, as long as this process remembers it.
+        """The source's checked config; remembered, so that it is usually checked only once.
 
         Raises:
-            NotThere: nobody uploaded it.
-            BadInput: it is no source, or its archive is not safe to unpack.
+            NotThere: nobody has uploaded it.
+            BadInput: it is not a source, or its archive is not safe to unpack.
             BadConfig: the config is wrong; the message has one line for each problem.
         """
-        # Whoever packs another part of it meanwhile would check the very same; and the parser of
-        # modules leaves no processor for a second thread.
+        # Locked, since activities that pack other parts would check the same config; and a second
+        # thread would gain nothing, since parsing modules is bound to the processor.
         with self._loading:
             found = self._loaded.find(digest)
             if found is None:
@@ -59,26 +59,26 @@ class Sources:
         """The source's config, checked as a whole with what was fetched for it.
 
         Raises:
-            As `loaded`; and BadConfig where something could not be fetched by the config's fault.
+            As `loaded`; also BadConfig if the config is to blame that something was not fetched.
         """
         with self._loading:
             return self._load(digest, fetched)
 
     def pack(self, digest: str, directory: PurePosixPath) -> bytes:
-        """A folder of the source as an archive of its own.
+        """One folder of the source, as an archive.
 
         Raises:
-            NotThere: nobody uploaded the source.
-            BadInput: it is no source, or there is nothing in the folder.
+            NotThere: nobody has uploaded the source.
+            BadInput: it is not a source, or the folder is empty.
         """
-        with told(f"source {digest}", _missing(digest)):
+        with artifact_errors(f"source {digest}", _missing(digest)):
             return pack_from(self._archive(digest), directory)
 
     def _load(self, digest: str, fetched: Fetched | None = None) -> LoadedApp:
         make_private_folder(self._unpacked)
         with tempfile.TemporaryDirectory(dir=self._unpacked) as name:
             folder = Path(name) / "source"
-            with told(f"source {digest}", _missing(digest)):
+            with artifact_errors(f"source {digest}", _missing(digest)):
                 unpack(self._archive(digest), folder, durable=False)
             return _checked(folder, digest, self._deployable, fetched)
 

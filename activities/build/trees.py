@@ -1,4 +1,4 @@
-"""The files of a git tree: as git lists them, and as they are written into a folder."""
+"""The files of a git tree: parses git's listing, and writes them into a folder."""
 
 import os
 from collections.abc import Iterable
@@ -31,25 +31,25 @@ class Entry:
 
     @property
     def problem(self) -> str | None:
-        """Why a folder that holds it cannot be packed, if it cannot."""
+        """Why a folder with this entry cannot be packed; None if it can."""
         if self.mode == _LINK:
             return (
-                f"{self.path} is a link; only files and folders can be packed: put the content "
-                "itself in its place"
+                f"{self.path} is a link; only files and folders can be packed: replace it by the "
+                "content itself"
             )
         if self.mode == _SUBMODULE:
             return (
-                f"{self.path} is a submodule, and submodules are not fetched: put the content "
-                "itself in its place, or name its repository in a component of its own"
+                f"{self.path} is a submodule, and submodules are not fetched: replace it by the "
+                "content itself, or name its repository in a component of its own"
             )
         wrong = next(filter(None, map(name_problem, self.path.split("/"))), None)
         if wrong:
             return f"{self.path!r}: {wrong}; rename it"
-        return None if self.is_file else f"{self.path} is of the unknown mode {self.mode}"
+        return None if self.is_file else f"{self.path} has the unknown mode {self.mode}"
 
 
 def parse_tree(listed: bytes) -> list[Entry]:
-    """What `git ls-tree -z -l` printed, without what is never packed."""
+    """Parses what `git ls-tree -z -l` printed, and leaves out what is never packed."""
     found = []
     for line in listed.decode(errors="surrogateescape").split("\0"):
         head, _, path = line.partition("\t")
@@ -60,7 +60,7 @@ def parse_tree(listed: bytes) -> list[Entry]:
 
 
 def size_problem(entries: Iterable[Entry]) -> str | None:
-    """Why there is too much of it, if there is."""
+    """Why these are too many files or bytes to be packed; None if they are not."""
     entries = list(entries)
     total = sum(entry.size for entry in entries)
     if len(entries) > MAX_FILES:
@@ -71,13 +71,13 @@ def size_problem(entries: Iterable[Entry]) -> str | None:
 
 
 def write_files(entries: Iterable[Entry], objects: Path, destination: Path) -> str | None:
-    """Write files out of what `git cat-file --batch` printed for their objects, in that order.
+    """Write files from the output of `git cat-file --batch` for their objects, in the same order.
 
     Returns:
-        Why that cannot be packed, if so; then a part may have been written.
+        Why they cannot be packed, or None; some files may have been written in either case.
 
     Raises:
-        EOFError: there is less than was listed.
+        EOFError: the output does not match the entries.
     """
     destination.mkdir(mode=0o700, parents=True, exist_ok=True)
     with objects.open("rb") as source:
@@ -93,15 +93,15 @@ def write_files(entries: Iterable[Entry], objects: Path, destination: Path) -> s
                 begins = _copy(source, file, entry.size)
             if begins.startswith(_LFS_POINTER):
                 return (
-                    f"{entry.path} is kept in Git LFS, which is not fetched: put the content "
-                    "itself in its place"
+                    f"{entry.path} is in Git LFS, which is not fetched: replace it by the content "
+                    "itself"
                 )
             source.read(1)
     return None
 
 
 def _copy(source: IO[bytes], target: IO[bytes], size: int) -> bytes:
-    """Copy so many bytes; returns the first of them."""
+    """Copy `size` bytes; returns the first of them."""
     begins = b""
     while size:
         piece = source.read(min(size, CHUNK_BYTES))

@@ -13,7 +13,7 @@ from contracts.errors import Unreachable
 MAX_TEXT_BYTES: Final = 1024 * 1024
 _MAX_REDIRECTS: Final = 5
 _TIMEOUT_SECONDS: Final = 60.0
-"""Of all of it; a single read or write may take half of that."""
+"""For the whole fetch; a single read or write may take half of it."""
 
 _PASSING: Final = (408, 425, 429)
 _FORBIDDEN: Final = (401, 403, 407)
@@ -23,7 +23,7 @@ async def fetch_text(url: str) -> bytes:
     """The content of an https address.
 
     Raises:
-        SourceRefused: there is nothing, it is too large, or it leads to where https does not.
+        SourceRefused: there is nothing, it is too large, or it redirects to something not https.
         Unreachable: it does not answer now.
     """
     context = await asyncio.to_thread(httpx.create_ssl_context)
@@ -37,7 +37,8 @@ async def fetch_text(url: str) -> bytes:
         raise Unreachable(f"{shown(url)} took longer than {_TIMEOUT_SECONDS:.0f} s") from None
     except httpx.TransportError as error:
         if _is_about_certificates(error):
-            raise SourceRefused("", f"{shown(url)} does not prove who it is: {error}") from None
+            message = f"the certificate of {shown(url)} cannot be verified: {error}"
+            raise SourceRefused("", message) from None
         why = str(error) or type(error).__name__
         raise Unreachable(f"{shown(url)} cannot be fetched now: {why}") from None
 
@@ -52,10 +53,10 @@ async def _followed(client: httpx.AsyncClient, url: str) -> bytes:
                 at = https_url(str(response.url.join(response.headers["location"])))
             except (AddressRefused, httpx.InvalidURL):
                 raise SourceRefused(
-                    "", f"{shown(url)} leads to an address that is not https; name the address "
-                    "where the file lies",
+                    "", f"{shown(url)} redirects to an address that is not https; name the address "
+                    "where the file is",
                 ) from None  # fmt: skip
-    raise SourceRefused("", f"{shown(url)} leads on more than {_MAX_REDIRECTS} times")
+    raise SourceRefused("", f"{shown(url)} redirects more than {_MAX_REDIRECTS} times")
 
 
 async def _content(response: httpx.Response, url: str) -> bytes:

@@ -27,7 +27,7 @@ from contracts.errors import (
 
 
 @contextmanager
-def told(what: str, missing: str) -> Iterator[None]:
+def artifact_errors(what: str, missing: str) -> Iterator[None]:
     """Turn the errors of artifacts and registries into those of the contract.
 
     Args:

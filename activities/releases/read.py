@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from temporalio import activity
 
-from activities.releases.failures import told
+from activities.releases.failures import artifact_errors
 from activities.releases.graph import release_graph
 from activities.releases.reading import not_of_app, read_config, read_index
 from apps.config import AppConfig
@@ -41,7 +41,7 @@ class ReleaseActivities:
 
     def config(self, app: str, release: str) -> AppConfig:
         """The config of one release of one app; blocks, and raises as `read`."""
-        with told(f"release {release} of app {app}", not_of_app(app, release)):
+        with artifact_errors(f"release {release} of app {app}", not_of_app(app, release)):
             index = read_index(self._registry, app, release)
             return read_config(self._registry, app, index.config)
 

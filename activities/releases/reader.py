@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from activities.releases.failures import told
+from activities.releases.failures import artifact_errors
 from activities.releases.reading import not_of_app, read_config, read_index
 from activities.releases.unpacked import Unpacked, marker_of, unpacked_at
 from activities.removal import remove_each
@@ -44,14 +44,14 @@ class ReleaseReader:
 
     def index(self, app: str, release: str) -> ReleaseIndex:
         """What the release is made of."""
-        with told(_named(app, release), not_of_app(app, release)):
+        with artifact_errors(_named(app, release), not_of_app(app, release)):
             return read_index(self._cache, app, release)
 
     def config(self, app: str, release: str) -> AppConfig:
         """The frozen app config."""
         index = self.index(app, release)
         what = f"the config of {_named(app, release)}"
-        with told(what, f"{what} is not in the registry: build the release again"):
+        with artifact_errors(what, f"{what} is not in the registry: build the release again"):
             return read_config(self._cache, app, index.config)
 
     def artifact(self, app: str, release: str, component: str) -> str:
@@ -103,7 +103,7 @@ class ReleaseReader:
         if known is not None and known.artifact == digest:
             return known
         repository = app_repository(app)
-        with told(what, f"{what} is not in the registry: build the release again"):
+        with artifact_errors(what, f"{what} is not in the registry: build the release again"):
             found = package(self._cache.get_manifest(repository, digest))
             archive = self._cache.blob_file(repository, found.layer.digest)
             self._require_nothing_left(destination)

@@ -32,7 +32,7 @@ def certificate(tmp_path: Path) -> Certificate:
 
 @pytest.fixture
 def asking_server(certificate: Certificate) -> Iterator[str]:
-    """A server that gives nothing without a password."""
+    """A server that requires a password."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         headers = {"www-authenticate": 'Basic realm="private"'}

@@ -169,7 +169,7 @@ async def test_a_source_that_was_packed_here_is_not_packed_again(
     for name in ("network", "api", SANDBOX):
         request = PackComponent(app="shop", source=source, component=name)
         artifacts[name] = (await run(activities.pack, request)).artifact
-        # What is not assembled yet is known part by part.
+        # Before the release is assembled, each part is looked up by itself.
         assert (await run(activities.check, asked)).packed == artifacts
 
     components = {name: artifacts[name] for name in ("network", "api")}

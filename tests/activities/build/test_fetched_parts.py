@@ -1,4 +1,4 @@
-"""A build fetches what the config names elsewhere; the release says what that was."""
+"""A build fetches what the config names elsewhere, and the release records what that was."""
 
 import json
 import os
@@ -95,7 +95,7 @@ async def test_a_commit_that_was_fetched_is_not_fetched_again(vendor: Vendor) ->
     assert [one.commit for one in tagged.fetched] == [commit], "the tag's commit, not its object"
     assert vendor.packed(tagged.packed["net"].digest) == {"main.tf": MODULE.encode()}
 
-    # Pinned by commit, even the server may be gone.
+    # With a pinned commit, the server is not even needed any more.
     shutil.rmtree(vendor.repositories.served)
     vendor.write("components/net.toml", component("net", "vendor/modules", "net", commit))
     pinned, _, _ = await vendor.build()
@@ -181,7 +181,7 @@ async def test_what_is_not_there_is_told_at_once_with_what_was_meant(vendor: Ven
         ({"net/link.tf": Path("main.tf")}, "link.tf is a link"),
         (
             {"net/big.zip": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"},
-            "big.zip is kept in Git LFS",
+            "big.zip is in Git LFS",
         ),
     ],
 )
@@ -263,13 +263,13 @@ async def test_a_damaged_or_interrupted_mirror_is_mended(vendor: Vendor) -> None
     vendor.write("components/net.toml", component("net", "vendor/modules", "net"))
     first, _, _ = await vendor.build()
     [mirror] = vendor.mirrors()
-    # What a kill leaves in the middle of a fetch.
+    # Files that a killed fetch leaves behind.
     (mirror / "shallow.lock").touch()
     (mirror / ".said-0").touch()
     vendor.repositories.commit("vendor/modules", {"net/more.tf": "# more\n"})
     second, _, _ = await vendor.build()
     assert second.packed != first.packed
-    # What a power cut leaves of a pack.
+    # A pack as a power cut leaves it.
     objects = [path for path in (mirror / "objects").rglob("*") if path.is_file()]
     for path in objects:
         path.chmod(0o600)
@@ -297,11 +297,11 @@ async def test_a_module_that_calls_a_sibling_is_packed_with_it(
     vendor.write("components/net.toml", component("net", "vendor/modules", "tf/aws/net"))
     checked, release, _ = await vendor.build()
     artifact = checked.packed["net"]
-    # What beside them cannot be packed, and is not asked for, is left out.
+    # Files that cannot be packed are left out where they are not required.
     assert sorted(vendor.packed(artifact.digest)) == [
         "aws/net/main.tf", "shared/files/tag", "shared/names/main.tf",
     ]  # fmt: skip
-    # A worker that knows no such artifact would work in the wrong folder: it must refuse it.
+    # A worker that does not know this artifact type would use the wrong folder, so it must refuse.
     assert artifact.artifact_type == TREE_ARTIFACT_TYPE
 
     vendor.activities = BuildActivities(vendor.registry, vendor.data / "other")

@@ -1,4 +1,4 @@
-"""Texts that lie elsewhere are fetched over https or by git, and replace what refers to them."""
+"""Texts elsewhere are fetched over https or with git, and replace the references to them."""
 
 import asyncio
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ inline_contents = "{reference}"
 
 
 class Web:
-    """A server of texts, which it counts."""
+    """A server of texts that counts requests."""
 
     def __init__(self) -> None:
         self.text = "echo hello\n"
@@ -106,8 +106,8 @@ async def test_a_text_of_a_repository_is_pinned_by_its_commit(vendor: Vendor) ->
     ("path", "why"),
     [
         ("nothing", "answers with the status 404"),
-        ("round", "leads on more than 5 times"),
-        ("plain", "leads to an address that is not https"),
+        ("round", "redirects more than 5 times"),
+        ("plain", "redirects to an address that is not https"),
         ("large", "is larger than 1024 KiB"),
         ("latin", "is not UTF-8 (line 2)"),
     ],
@@ -134,7 +134,7 @@ async def test_who_cannot_prove_who_it_is_is_refused(
 ) -> None:
     monkeypatch.delenv("SSL_CERT_FILE")
     vendor.write("actions/look.toml", ACTION.format(reference=f"{address}/script.sh"))
-    assert "does not prove who it is" in await vendor.refused(BadConfig)
+    assert "cannot be verified" in await vendor.refused(BadConfig)
 
 
 async def test_plain_http_is_refused_before_anything_is_asked(vendor: Vendor) -> None:
@@ -143,7 +143,7 @@ async def test_plain_http_is_refused_before_anything_is_asked(vendor: Vendor) ->
 
 
 async def test_a_cancelled_build_ends_git(vendor: Vendor, tmp_path: Path) -> None:
-    # A git that never ends, as an address that answers and then says nothing does.
+    # A git that never ends, as with a server that accepts the connection and then sends nothing.
     pid, bin_folder = tmp_path / "pid", tmp_path / "bin"
     bin_folder.mkdir()
     (bin_folder / "git").write_text(

@@ -49,7 +49,7 @@ async def test_a_repository_that_is_too_large_is_refused_and_not_kept(
     mirrors = Mirrors(Git(max_bytes=1024 * 1024), tmp_path / "mirrors")
     async with mirrors.open(URL, print) as mirror:
         with pytest.raises(SourceRefused, match="more than 1 MiB, which is more than a build"):
-            await mirror.bring(commit, "refs/heads/main")
+            await mirror.fetch(commit, "refs/heads/main")
     assert not list((tmp_path / "mirrors").glob("*.git"))
 
 
@@ -61,7 +61,7 @@ from activities.build.mirrors import Mirrors
 
 async def main() -> None:
     async with Mirrors(Git(), Path(sys.argv[1])).open(sys.argv[2], print) as mirror:
-        await mirror.bring("0" * 40, "refs/heads/main")
+        await mirror.fetch("0" * 40, "refs/heads/main")
 
 asyncio.run(main())
 """
@@ -74,7 +74,7 @@ async def test_after_a_kill_the_git_that_lives_on_is_waited_for(
     commit = repositories.commit("vendor/modules", {"main.tf": "# yes\n"})
     gate, begun, folder = tmp_path / "gate", tmp_path / "begun", tmp_path / "mirrors"
     os.mkfifo(gate)
-    # Begins to fetch, and leaves a lock of git's own behind when it ends.
+    # Begins to fetch, and leaves one of git's own lock files behind when it ends.
     script = (
         f'case "$*" in *init*) exec {shutil.which("git")} "$@";; esac\n'
         f"echo $$ > {begun}.new; mv {begun}.new {begun}; read line < {gate}; touch shallow.lock"
@@ -96,7 +96,7 @@ async def test_after_a_kill_the_git_that_lives_on_is_waited_for(
 
     async def bring() -> None:
         async with Mirrors(Git(), folder).open(URL, waited.append) as mirror:
-            await mirror.bring(commit, "refs/heads/main")
+            await mirror.fetch(commit, "refs/heads/main")
             await mirror.export(commit, "", tmp_path / "out")
 
     bringing = asyncio.create_task(bring())

@@ -1,4 +1,4 @@
-"""A memory of bounded size; what was not used for longest is forgotten first."""
+"""A bounded cache: the least recently used value is dropped first."""
 
 from activities.build.newest import Newest
 

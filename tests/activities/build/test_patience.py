@@ -1,4 +1,4 @@
-"""An address that does not answer fails a build in the end, and not at once."""
+"""An address that does not answer fails a build after some time, not at once."""
 
 import dataclasses
 from datetime import UTC, datetime, timedelta
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from activities.build.patience import LEAST_TRIES, PATIENCE, or_given_up
+from activities.build.patience import LEAST_TRIES, PATIENCE, retry_or_give_up
 from contracts.errors import EngineFailed, ExclaveError, Unreachable
 
 AWAY = Unreachable("https://git.example.com/owner/name.git cannot be fetched now")
@@ -17,7 +17,7 @@ async def judged(attempt: int, waited: timedelta) -> ExclaveError:
     environment = ActivityEnvironment()
     since = datetime.now(UTC) - waited
     environment.info = dataclasses.replace(environment.info, attempt=attempt, scheduled_time=since)
-    found: ExclaveError = environment.run(or_given_up, AWAY)
+    found: ExclaveError = environment.run(retry_or_give_up, AWAY)
     return found
 
 
