@@ -7,7 +7,7 @@ from tests.test_house import ROOMS, ROOT
 WRITERS = {"exclave/screens/terminal.py", "exclave/output.py"}
 """These write text that `apps.display_text` has made harmless."""
 
-FINDERS = {"activities/secrets/masking.py"}
+FINDERS = {"activities/secrets/forms.py"}
 """It searches text that tools printed, with any kind of line ends."""
 
 

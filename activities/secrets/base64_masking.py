@@ -1,80 +1,107 @@
-"""Finds secrets in base64 where other text stands before or after them, and over broken lines.
+"""Finds secrets in base64, by decoding it: where other text stands before or after them, over
+broken lines, in base64 of base64, and in that of UTF-16.
 
-`Authorization: Basic` holds a user's name before the password, and `base64` breaks lines at 76
-characters. What stands before a secret shifts its bits, so there are three ways in which it can
-look.
+`Authorization: Basic` holds a user's name before the password, the configuration of Docker that of
+a registry twice, PowerShell encodes UTF-16, and `base64` breaks lines at 76 characters.
 """
 
-import base64
+import binascii
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import Final
 
-SHORTEST = 6
-"""Characters; what is shorter would hide half of every text."""
+from activities.secrets.search import Search, without_halves
 
-_SHORTEST_LINE = 20
-"""Of a line that is looked for within a secret."""
-
-_LINE = re.compile(rf"[A-Za-z0-9+/_-]{{{_SHORTEST_LINE},}}")
-_CHARACTER = re.compile(r"[A-Za-z0-9+/=_-]")
-_BETWEEN = " \t\r\n│╷╵"
+_BETWEEN: Final = " \t\r\n│╷╵"
 """Where lines are broken, Terraform also draws a border."""
 
-_STANDARD = str.maketrans("-_", "+/")
-_FLAT = str.maketrans("-_", "+/", _BETWEEN)
+_STANDARD: Final = str.maketrans("-_", "+/")
+_FLAT: Final = str.maketrans("-_", "+/", _BETWEEN)
+_OTHER: Final = re.compile("[^A-Za-z0-9+/]")
+_CHARACTER: Final = re.compile(r"[A-Za-z0-9+/=_-]")
+
+_AGAIN: Final = re.compile(r"[A-Za-z0-9+/_=\r\n-]{8,}")
+"""What was decoded may be base64 itself."""
+
+_DEEPEST = 3
+
+_UTF16: Final = re.compile(r"(?:[^\0]\0){3,}[^\0]?")
 
 _NEIGHBOURS = 4
 """Characters on both sides that hold some bits of a secret, or its padding."""
 
+_LINE: Final = re.compile(r"[A-Za-z0-9+/_-]{20,}")
+"""Of base64; long enough to be looked for within a secret."""
 
-@dataclass(frozen=True)
+_PIECE = 6
+"""Bytes. Each line holds 11 of a secret, and so one of the pieces that it consists of."""
+
+
 class InBase64:
     """Knows secrets as base64 has them; its repr hides them."""
 
-    _looks: tuple[str, ...]
-    _joined: str
-
-    @staticmethod
-    def of(secrets: Iterable[str]) -> "InBase64":
-        """Those secrets that are long enough to be told from other text."""
-        looks = {look for text in secrets for look in _looks_of(text.encode())}
-        found = tuple(sorted(look for look in looks if len(look) >= SHORTEST))
-        return InBase64(found, "\n".join(found))
+    def __init__(self, secrets: Iterable[str], search: Search) -> None:
+        """Args: the secrets, and what finds them and their other forms."""
+        self._search = search
+        whole = [without_halves(text).encode() for text in secrets]
+        self._joined = b"\0".join(one for one in sorted(whole) if len(one) >= 2 * _PIECE - 1)
+        self._pieces = {
+            self._joined[at : at + _PIECE]: at for at in range(0, len(self._joined), _PIECE)
+        }
 
     def __repr__(self) -> str:
-        return f"InBase64({len(self._looks)} looks)"
+        return f"InBase64({len(self._pieces)} pieces)"
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Where in the text they are, in no order; they may overlap."""
-        if not self._looks:
-            return
-        yield from self._in_flat(text)
-        # Others of a secret's lines may not be printed yet, or have something before them.
-        for line in _LINE.finditer(text):
-            # The last one's end holds what follows the secret, too.
-            if line.group().translate(_STANDARD)[:-2] in self._joined:
-                yield line.span()
+        yield from self._encoded(text, 1)
+        if self._pieces:
+            # Others of a secret's lines may not be printed yet, or have something before them.
+            yield from (line.span() for line in _LINE.finditer(text) if self._is_line(line.group()))
 
-    def _in_flat(self, text: str) -> Iterator[tuple[int, int]]:
-        flat = text.translate(_FLAT)
-        found = [span for look in self._looks for span in _found(look, flat)]
+    def _encoded(self, text: str, depth: int) -> Iterator[tuple[int, int]]:
+        flat = _OTHER.sub("A", text.translate(_FLAT))
+        found = [span for shift in range(4) for span in self._decoded(flat, shift, depth)]
         if found:
             places = [at for at, character in enumerate(text) if character not in _BETWEEN]
             for begin, end in found:
                 yield _with_neighbours(text, places[begin], places[end - 1] + 1)
 
-    @property
-    def longest(self) -> int:
-        """The most characters that one of them has, broken over lines."""
-        return 2 * max((len(look) for look in self._looks), default=0)
+    def _decoded(self, flat: str, shift: int, depth: int) -> Iterator[tuple[int, int]]:
+        """Secrets in what the text is the base64 of, if a group of four begins at the shift."""
+        text = _decode(flat[shift:]).decode("latin-1")
+        for begin, end in self._in_bytes(text, depth):
+            # The last of the characters hold bits of what follows, too.
+            yield shift + begin * 8 // 6, min(len(flat), shift - (-end * 8 // 6))
+
+    def _in_bytes(self, text: str, depth: int) -> Iterator[tuple[int, int]]:
+        yield from self._search.spans(text)
+        for wide in _UTF16.finditer(text):
+            for begin, end in self._search.spans(wide.group()[::2]):
+                yield wide.start() + 2 * begin, wide.start() + 2 * end
+        if depth < _DEEPEST:
+            for again in _AGAIN.finditer(text):
+                for begin, end in self._encoded(again.group(), depth + 1):
+                    yield again.start() + begin, again.start() + end
+
+    def _is_line(self, line: str) -> bool:
+        # The last one's end holds what follows the secret, too.
+        line = line.translate(_STANDARD)[:-2]
+        return any(self._is_part(_decode(line[shift:])) for shift in range(4))
+
+    def _is_part(self, data: bytes) -> bool:
+        for before in range(_PIECE):
+            at = self._pieces.get(data[before : before + _PIECE])
+            if at is not None:
+                start = at - before
+                is_there = start >= 0 and self._joined.startswith(data, start)
+                return is_there or data in self._joined
+        return False
 
 
-def _found(look: str, flat: str) -> Iterator[tuple[int, int]]:
-    at = flat.find(look)
-    while at >= 0:
-        yield at, at + len(look)
-        at = flat.find(look, at + 1)
+def _decode(text: str) -> bytes:
+    padded = text + "A" * (-len(text) % 4)
+    return binascii.a2b_base64(padded)[: len(text) * 6 // 8]
 
 
 def _with_neighbours(text: str, begin: int, end: int) -> tuple[int, int]:
@@ -84,10 +111,3 @@ def _with_neighbours(text: str, begin: int, end: int) -> tuple[int, int]:
     while end < last and _CHARACTER.match(text[end]):
         end += 1
     return begin, end
-
-
-def _looks_of(data: bytes) -> Iterator[str]:
-    """The characters that hold nothing but the secret's bits, however far it is shifted."""
-    for before in range(3):
-        encoded = base64.b64encode(b"\0" * before + data).decode()
-        yield encoded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]

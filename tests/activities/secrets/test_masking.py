@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from activities.secrets import masking
 from activities.secrets.masking import MASK, Mask
 
 CHARACTERS = st.characters(codec="utf-8", exclude_categories=["Cs"])
@@ -259,3 +260,58 @@ def test_what_may_begin_a_secret_of_several_words(text: str, begins: str | None)
     mask = Mask.of(["one two three", "alone"])
     found = text[mask.unfinished(text) :]
     assert found == (begins or "")
+
+
+def test_in_base64_of_base64() -> None:
+    """Docker's configuration, in a Secret of Kubernetes."""
+    secret = "pa55-of-the-registry"
+    for before in ("u:", "us:", "user:"):
+        auth = base64.b64encode(f"{before}{secret}".encode()).decode()
+        config = json.dumps({"auths": {"registry": {"auth": auth}}})
+        printed = base64.b64encode(config.encode()).decode()
+        masked = Mask.of([secret]).text(f"data: {printed}")
+        assert MASK in masked
+        left = masked.removeprefix("data: ").partition(MASK)[0]
+        opened = base64.b64decode(left[: len(left) // 4 * 4]).decode()
+        seen = opened.partition('"auth": "')[2]
+        assert secret[:3] not in base64.b64decode(seen[: len(seen) // 4 * 4]).decode()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("before", ["", "x", "xy"])
+def test_in_base64_of_utf_16(encoding: str, before: str) -> None:
+    secret = "pa55-of-the-registry"
+    printed = base64.b64encode(f"{before}{secret}".encode(encoding)).decode()
+    masked = Mask.of([secret]).text(printed)
+    assert MASK in masked
+    assert len(masked.replace(MASK, "")) < 12
+
+
+def test_long_secrets_are_masked_line_by_line_and_in_pieces() -> None:
+    lines = [f'line {number} of a "long" text' for number in range(2000)]
+    endless = "".join(f"{number}<" for number in range(20_000))
+    mask = Mask.of(["\n".join(lines), endless])
+    for printed in ("\n".join(lines), json.dumps("\n".join(lines))):
+        masked = mask.text(printed)
+        assert "long" not in masked
+    for printed in (endless, json.dumps(endless).replace("<", "\\u003c")):
+        assert mask.text(f"said {printed}.").replace('"', "") == f"said {MASK}."
+
+
+def test_what_is_read_around_a_page_does_not_grow_with_the_secrets() -> None:
+    assert Mask.of(["x\n" * 10**5, "y" * 10**6]).reach < 20_000
+
+
+def test_what_finds_secrets_is_made_once_for_the_same_secrets() -> None:
+    masking._finder.cache_clear()
+    mask = Mask.of([])
+    for number in range(20):
+        mask = mask.and_also([f"secret number {number}"])
+    for _ in range(20):
+        assert Mask.of(list(mask.secrets)).text("secret number 3") == MASK
+    assert masking._finder.cache_info().misses == 1
+
+
+def test_halves_of_characters_hide_nothing() -> None:
+    mask = Mask.of(["half \ud83d of one", "another-one"])
+    assert mask.text("\ude00 another-one, half \ud83d of one") == f"\ude00 {MASK}, {MASK}"
