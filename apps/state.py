@@ -176,7 +176,12 @@ class StateDocument:
             "components": self._components(),
             "actions": {
                 "workflows": {
-                    action: {"id": action, "status": state.status, "outputs": state.outputs}
+                    action: {
+                        "id": action,
+                        "status": state.status,
+                        "populated": True,
+                        "outputs": state.outputs,
+                    }
                     for action, state in self.actions.items()
                 }
             },
@@ -227,10 +232,12 @@ class StateDocument:
     def _components(self) -> dict[str, object]:
         found: dict[str, object] = {}
         for name, state in self.components.items():
+            component_id = state.component_id or name
             seen = {
                 "status": state.status,
                 "build_id": state.build_id,
-                "component_id": state.component_id or name,
+                "component_id": component_id,
+                "install_component_id": f"{self.install_id}-{component_id}",
                 "outputs": state.outputs,
             }
             if state.var_name:

@@ -8,7 +8,8 @@ from apps.cron import cron_problem
 
 SUPPORTED_TRIGGERS: Final[frozenset[TriggerType]] = frozenset({
     "manual", "cron",
-    "pre-provision", "post-provision", "pre-deprovision", "post-deprovision",
+    "pre-provision", "post-provision", "pre-reprovision", "post-reprovision",
+    "pre-deprovision", "post-deprovision",
     "pre-deploy-all-components", "post-deploy-all-components",
     "pre-teardown-all-components", "post-teardown-all-components",
     "pre-deploy-component", "post-deploy-component",

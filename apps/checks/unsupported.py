@@ -163,11 +163,13 @@ _ENTITIES: Final[dict[type[Model], Iterable[_Gap]]] = {
         _key("operation_roles", "taking a role", "deploy"),
         _key("build_timeout", "a timeout for one component", "never"),
         _key("deploy_timeout", "a timeout for one component", "never"),
+        _key("max_auto_retries", "retrying by itself", "never"),
         _key("skip_noops", "skipping approvals", "never"),
         _key("auto_approve_on_policies_passing", "approving by policies", "never"),
     ),
     SandboxFields: (
         _key("operation_roles", "taking a role", "deploy"),
+        _key("max_auto_retries", "retrying by itself", "never"),
         _key("skip_noops", "skipping approvals", "never"),
         _key("auto_approve_on_policies_passing", "approving by policies", "never"),
     ),

@@ -25,9 +25,9 @@ UNSUPPORTED_TEMPLATE_ROOTS: Final = _keys("install_stack secrets cloud_account r
 """Fields under `.nuon` that have no values yet."""
 UNSUPPORTED_INSTALL_FIELDS: Final = _keys("public_domain internal_domain")
 """The same under `.nuon.install`."""
-COMPONENT_FIELDS: Final = _keys("status build_id component_id outputs")
+COMPONENT_FIELDS: Final = _keys("status build_id component_id install_component_id outputs")
 SANDBOX_FIELDS: Final = _keys("status type version outputs")
-WORKFLOW_FIELDS: Final = _keys("status id outputs")
+WORKFLOW_FIELDS: Final = _keys("status id populated outputs")
 
 
 def is_unfilled(path: tuple[str, ...]) -> bool:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from apps.config.components import TerraformComponent
+from apps.input_values import effective_inputs
 from apps.loader import ConfigErrors, check, load
 from tests.apps.app_folder import ACTION, DB, INPUTS, METADATA, MODULE, App, told
 from tests.shipped import DEPLOYABLE
@@ -359,3 +360,27 @@ def test_variables_of_the_environment_that_are_the_workers_are_refused(app: App)
         "components/db.toml: env_vars.TF_WORKSPACE: is set by the worker alone (of TF_*, only "
         "TF_VAR_<variable>); remove it, or use another name",
     ]
+
+
+def test_retries_that_nobody_makes_yet_are_noted(app: App) -> None:
+    app.write("components/db.toml", DB + "max_auto_retries = 2\n")
+    [note] = app.load().notes
+    assert "max_auto_retries: accepted, but retrying by itself is not supported yet" in told(note)
+
+
+@pytest.mark.parametrize(
+    "default", ['"false"', "false", '"true"', "true", '""']
+)  # fmt: skip
+def test_a_bool_input_may_have_its_default_in_quotes(app: App, default: str) -> None:
+    app.write("inputs.toml", f'{INPUTS}type = "bool"\ndefault = {default}\n')
+    config = app.load().config
+    assert effective_inputs(config, {})["zone"] == default.strip('"')
+
+
+@pytest.mark.parametrize(
+    "path", ["components.db.install_component_id", "actions.workflows.other.populated"]
+)
+def test_fields_that_templates_can_read(app: App, path: str) -> None:
+    app.write("actions/other.toml", ACTION.replace('"check"', '"other"'))
+    app.write("actions/check.toml", f'{ACTION}env_vars = {{ A = "{{{{ .nuon.{path} }}}}" }}\n')
+    app.load()

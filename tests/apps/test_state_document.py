@@ -43,6 +43,8 @@ STATE = StateDocument(
         ("install.name", "acme"), ("install.inputs.zone", "z"), ("inputs.inputs.zone", "z"),
         ("inputs.inputs.license", "key"), ("components.db.outputs.url", "u"),
         ("components.db.build_id", "sha256:1"), ("components.db.component_id", "my-db"),
+        ("components.db.install_component_id", "acme-my-db"),
+        ("actions.workflows.health.populated", True),
         ("components.db.status", "active"), ("actions.workflows.health.outputs.ok", True),
         ("actions.workflows.health.id", "health"),
         ("actions.workflows.health.outputs.steps.one.ok", True),

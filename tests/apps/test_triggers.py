@@ -83,3 +83,12 @@ def test_what_runs_by_itself_in_order_of_index_and_name(app: App) -> None:
         ("check", "cron", "@daily"),
         ("check", "post-deploy-component", "my-api"),
     ]
+
+
+@pytest.mark.parametrize("moment", ["provision", "reprovision", "deprovision"])
+def test_what_a_run_starts_can_be_configured(app: App, moment: str) -> None:
+    triggered(app, f'type = "pre-{moment}"', f'type = "post-{moment}"')
+    loaded = app.load()
+    assert loaded.notes == []
+    started = [trigger.type for _, trigger in triggered_actions(loaded.config)]
+    assert started == [f"pre-{moment}", f"post-{moment}"]
