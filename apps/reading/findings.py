@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from apps.keys import parent
 from apps.reading.positions import Positions
 from apps.reading.problems import Problem, Severity
 
@@ -26,6 +27,8 @@ class Findings:
     def __init__(self) -> None:
         self._found: dict[_Found, None] = {}
         self._sources: dict[tuple[str, str], str] = {}
+        self._replaced: dict[str, dict[str, frozenset[str]]] = {}
+        """By file and key: the key, and the tables that hold it."""
 
     # All three raise TooManyProblems when there are MAX_PROBLEMS already.
 
@@ -57,6 +60,16 @@ class Findings:
         """Has problems in a key's string reported at the file that the string was read from."""
         self._sources[file, key] = source
 
+    def replaced(self, file: str, at: str, key: str) -> None:
+        """Leaves out further problems with a key whose value was replaced to check the rest.
+
+        Also of the tables that hold it, up to its entity, which is at `at`.
+        """
+        above = [key]
+        while above[-1] not in ("", at):
+            above.append(parent(above[-1]))
+        self._replaced.setdefault(file, {})[key] = frozenset(above)
+
     @property
     def has_errors(self) -> bool:
         """Whether there is a problem that must be fixed."""
@@ -77,7 +90,15 @@ class Findings:
     def _add(self, found: _Found) -> None:
         if len(self._found) >= MAX_PROBLEMS:
             raise TooManyProblems
+        if self._is_of_a_replaced(found.problem):
+            return
         self._found.setdefault(found)
+
+    def _is_of_a_replaced(self, problem: Problem) -> bool:
+        return any(
+            problem.key in above or problem.key.startswith((f"{key}.", f"{key}["))
+            for key, above in self._replaced.get(problem.file, {}).items()
+        )
 
     def _placed(
         self,

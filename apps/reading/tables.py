@@ -11,6 +11,7 @@ from apps.config.base import Model
 from apps.config.shape import inner_tables, shape
 from apps.keys import below
 from apps.reading.findings import Findings
+from apps.reading.mending import mended
 from apps.spelling import did_you_mean, nearest
 
 Table = dict[str, Any]
@@ -108,12 +109,23 @@ def _unknown_keys(
 def to_model(
     model: type[M], file: str, table: Mapping[str, Any], findings: Findings, at: str = ""
 ) -> M | None:
-    """The table as a model; None, with problems, if it does not fit."""
+    """The table as a model, with a problem for each value that does not fit.
+
+    What does not fit is replaced in the model, and no more is reported about it. None if too much
+    would have to be replaced.
+    """
     try:
         return model.model_validate(table)
     except ValidationError as error:
-        for item in error.errors(include_url=False):
+        items = error.errors(include_url=False)
+        for item in items:
             findings.error(file, below(at, *item["loc"]), _message(item))
+        found = mended(model, table, items)
+        if found is not None:
+            for one in found[1]:
+                unsure = one.place[:-1] if one.by_any and len(one.place) > 1 else one.place
+                findings.replaced(file, at, below(at, *unsure))
+            return found[0]
     except RecursionError:
         findings.error(file, at, "is nested too deeply")
     return None

@@ -262,7 +262,8 @@ def test_all_problems_are_told_at_once(app: App) -> None:
     app.write("actions/check.toml", ACTION.replace("manual", "nothing"))
     found = [f"{problem.file}:{problem.line} {problem.severity}" for problem in app.problems()]
     assert found == [
-        "actions/check.toml:2 error", "components/db.toml:6 error", "components/db.toml:7 warning",
+        "actions/check.toml:2 error", "components/db.toml:5 error", "components/db.toml:6 error",
+        "components/db.toml:7 warning",
     ]  # fmt: skip
 
 
@@ -384,3 +385,43 @@ def test_fields_that_templates_can_read(app: App, path: str) -> None:
     app.write("actions/other.toml", ACTION.replace('"check"', '"other"'))
     app.write("actions/check.toml", f'{ACTION}env_vars = {{ A = "{{{{ .nuon.{path} }}}}" }}\n')
     app.load()
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "errors"),
+    [
+        (
+            "actions/check.toml",
+            'name = "check"\ntimeout = "1 minute"\ntriggers = [{ type = "cron", cron_schedule = "x"'
+            ' }]\n[[steps]]\nname = "one"\ncommand = "{{ .nuon.nope }}"\n[[steps]]\nname = "two"\n',
+            ["timeout", "triggers[0].cron_schedule", "steps[1]", "steps[0].command"],
+        ),
+        (
+            "components/db.toml",
+            DB.replace('"1.11.4"', "1.11").replace("zone =", "zon ="),
+            ["terraform_version", "vars.zon", "vars.zone"],
+        ),
+        (
+            "actions/check.toml",
+            ACTION.replace('"manual"', '"cron", index = "first", cron_schedule = "x"'),
+            ["triggers[0].index", "triggers[0].cron_schedule"],
+        ),
+        ("actions/check.toml", 'name = "check"\ntriggers = [{ type = "cron" }]\n',
+         ["steps", "triggers[0].cron_schedule"]),
+        ("actions/check.toml", ACTION.replace('type = "manual"', 'type = "x", cron_schedule = "y"'),
+         ["triggers[0].type"]),
+        ("actions/check.toml", ACTION.replace('"true"', "true"), ["steps[0].command"]),
+        ("components/db.toml", DB.replace('repo = "."', "repo = 1"), ["public_repo.repo"]),
+        ("components/db.toml", DB + "env_vars = { TF_VAR_zone = 1 }\n", ["env_vars.TF_VAR_zone"]),
+        ("components/db.toml", DB.replace('name = "db"', "dependencies = [1, 'nope']"),
+         ["dependencies[0]", "name", "dependencies[1]"]),
+        ("inputs.toml", INPUTS + INPUTS.replace('"zone"', "1").replace("[[input]]", '[[input]]\n'
+         'type = "number"\ndefault = "x"\n'), ["input[1].name", "input[1].default"]),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_hides_nothing_beside_it(
+    app: App, file: str, content: str, errors: list[str]
+) -> None:
+    app.write(file, content)
+    assert sorted(one.key for one in app.problems()) == sorted(errors)
+    assert {one.file for one in app.problems()} == {file}

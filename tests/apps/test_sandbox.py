@@ -148,7 +148,7 @@ def test_without_a_sandbox_nobody_reads_it(app: App, root: str) -> None:
 def test_a_sandbox_that_cannot_be_used_is_told_once(app: App) -> None:
     app.write("sandbox.toml", "terraform_version = \n")
     app.write("sandbox/values.toml", "x = 1")
-    reading(app, ".nuon.sandbox.outputs.anything")
+    reading(app, ".nuon.sandbox.outputs.network")
     assert app.only_error().startswith("sandbox.toml: is not valid TOML")
     app.write("sandbox.toml", SANDBOX.replace("terraform_version", "terraform_versio"))
     errors = [error for error in app.errors() if not error.startswith("warning: ")]

@@ -32,7 +32,7 @@ MISTAKES = [
     ("stack.toml", "inputs.zone", "sandbox.outputs.x",
      "`.nuon.install.sandbox.outputs.x` cannot be read by the stack, which comes before all else"),
     ("permissions.toml", "[maintenance_role]", "[maintenence_role]",
-     "maintenance_role: there is no role of the type `maintenance`; an app needs one"),
+     "maintenance_role.name: is required"),
     ("permissions.toml", '= [{ name = "shared" }]', '= [{ name = "x" }]',
      "custom_roles[0].named_policies[0].name: there is no named policy `x`"),
     ("permissions.toml", '\'{"Version": "2012-10-17"}\'', '\'{"Version": \'',

@@ -13,6 +13,7 @@ def test_each_problem_has_the_line_of_its_key(app: App) -> None:
     app.write("actions/check.toml", ACTION.replace('command = "true"', ""))
     assert places(app.problems()) == [
         "actions/check.toml:3 steps[0]",
+        "components/db.toml:8 env_vars.TF_LOG",
         "components/db.toml:9 env_vars.A",
     ]
 
