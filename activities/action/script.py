@@ -152,6 +152,7 @@ def _render(
         raise BadConfig(f"{input.action}, step {step.name!r}: {error}") from None
     # The script as a whole is no secret that could be found in what it prints; its parts are.
     secrets += [one.value for one in environment.values() if one.sensitive] + secrets_passed_on()
+    secrets += [text for one in (script, *environment.values()) for text in one.taken]
     return _Rendered(
         text=go_text(script.value),
         environment={name: go_text(one.value) for name, one in environment.items()},

@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import quote, quote_plus
 
 from activities.secrets.search import without_halves
+from activities.secrets.words import says_nothing
 
 _LONGEST = 1024
 """Characters. What is longer is looked for line by line, and long lines in pieces of this size: the
@@ -37,13 +38,17 @@ def _pieces(text: str) -> Iterable[str]:
     if len(text) <= _LONGEST:
         yield text
         if "\n" in text:
-            yield from (line.strip() for line in text.splitlines())
+            yield from _lines(text)
         return
-    for line in text.splitlines():
-        stripped = line.strip()
+    for stripped in _lines(text):
         starts = range(0, max(1, len(stripped) - _LONGEST + 1), _LONGEST)
         for start in [*starts, max(0, len(stripped) - _LONGEST)]:
             yield stripped[start : start + _LONGEST]
+
+
+def _lines(text: str) -> Iterable[str]:
+    lines = (line.strip() for line in text.splitlines())
+    return (line for line in lines if not says_nothing(line))
 
 
 def _of_piece(text: str) -> Iterable[str]:

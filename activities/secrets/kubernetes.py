@@ -8,8 +8,8 @@ as an object or as the YAML or JSON of one.
 import base64
 import binascii
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
-from typing import Final
+
+from activities.secrets.documents import documents
 
 Plain = Callable[[object], object]
 """Takes off a value what a tool has put around it."""
@@ -35,7 +35,7 @@ def of_kubernetes(value: object, plain: Plain = _as_it_is) -> Iterable[object]:
         elif isinstance(one, list | tuple):
             values += one
         elif isinstance(one, str) and "Secret" in one and "kind" in one:
-            values += _documents(one)
+            values += documents(one)
 
 
 def _leaves(value: object, plain: Plain) -> Iterable[object]:
@@ -58,29 +58,3 @@ def _decoded(text: str) -> Iterable[str]:
     except (binascii.Error, ValueError):
         # It is no base64 of a text: it is known as it is.
         return
-
-
-def _documents(text: str) -> list[object]:
-    return _parsed(text) if len(text) < _LARGE else _remembered(text)
-
-
-def _parsed(text: str) -> list[object]:
-    """What the text is the YAML of, JSON among it; nothing if it is something else."""
-    # Not at the top: a worker stands idle for weeks, and most plans have no such text.
-    import yaml  # noqa: PLC0415
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        found = list(yaml.load_all(text, loader))
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return []
-    # Text itself would be looked at without end.
-    return [one for one in found if isinstance(one, Mapping | list)]
-
-
-_LARGE: Final = 64 * 1024
-"""Characters."""
-
-_remembered = lru_cache(maxsize=2)(_parsed)
-"""A plan holds the same text in several places, and so does the state after it; both are read again
-for each page of a log."""

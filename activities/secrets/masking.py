@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 
 from activities.secrets.base64_masking import InBase64
 from activities.secrets.forms import forms
+from activities.secrets.leaves import leaves
 from activities.secrets.search import Search
 
 MASK = "(sensitive)"
@@ -47,11 +48,11 @@ class Mask:
     @staticmethod
     def of(secrets: Iterable[object]) -> "Mask":
         """A mask for every string and number in the given values, at any depth."""
-        return Mask(frozenset(text for secret in secrets for text in _leaves(secret) if text))
+        return Mask(frozenset(text for secret in secrets for text in leaves(secret)))
 
     def and_also(self, secrets: Iterable[object]) -> "Mask":
         """A mask for these secrets too."""
-        more = Mask.of(secrets)._whole - self._whole
+        more = Mask.of(secrets).secrets - self._whole
         return Mask(self._whole | more) if more else self
 
     @property
@@ -118,14 +119,3 @@ def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             merged.append((begin, stop))
     return merged
-
-
-def _leaves(value: object) -> Iterable[str]:
-    if isinstance(value, Mapping):
-        for item in value.values():
-            yield from _leaves(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _leaves(item)
-    elif value is not None and not isinstance(value, bool):
-        yield str(value)

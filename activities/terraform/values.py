@@ -50,8 +50,17 @@ class Values:
     @property
     def mask(self) -> Mask:
         """A mask for all that is secret."""
+        values = [*self.variables.values(), *self.environment.values()]
+        # A file as a whole is no secret if it is known what of it is.
+        values += [one for one in self.files if not one.taken]
+        whole = [one.value for one in values if one.sensitive]
+        return Mask.of([*self.secrets, *self.taken, *whole])
+
+    @property
+    def taken(self) -> list[str]:
+        """What templates took out of secrets, like the password in a JSON of credentials."""
         rendered = [*self.variables.values(), *self.files, *self.environment.values()]
-        return Mask.of([*self.secrets, *(one.value for one in rendered if one.sensitive)])
+        return sorted({text for one in rendered for text in one.taken})
 
     def digests(self, key: bytes, part: str) -> RenderedDigests:
         """What an approval of the part's plan is bound to."""
@@ -127,7 +136,8 @@ class _Kept(BaseModel):
     files: list[Output]
     environment: dict[str, Output]
     secrets: list[JsonValue] = Field(default_factory=list, repr=False)
-    """The sensitive inputs: their values may be others by the time of the teardown."""
+    """The sensitive inputs, and what was taken out of secrets: their values may be others by the
+    time of the teardown."""
 
 
 def keep_values(workplace: Workplace, config: AppConfig, part: str, values: Values) -> None:
@@ -137,7 +147,10 @@ def keep_values(workplace: Workplace, config: AppConfig, part: str, values: Valu
         variables={name: _output(one) for name, one in values.variables.items()},
         files=[_output(one) for one in values.files],
         environment={name: _output(one) for name, one in values.environment.items()},
-        secrets=[str(one.value) for one in inputs if isinstance(one, Sensitive)],
+        secrets=[
+            *(str(one.value) for one in inputs if isinstance(one, Sensitive)),
+            *values.taken,
+        ],
     )
     workplace.store.put(values_key(part), kept.model_dump_json().encode(), if_match=ANY)
 

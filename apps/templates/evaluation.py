@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from apps.sensitivity import Sensitive
 from apps.templates.errors import FunctionError, TemplateError
 from apps.templates.functions import truth
 from apps.templates.printing import go_text
@@ -40,6 +41,8 @@ class Evaluation(Values):
         self._parts: list[str] = []
         self._length = 0
         self._invoked = 0
+        self.taken: set[str] = set()
+        """What was printed that was made of something sensitive."""
 
     def text(self, nodes: Nodes) -> str:
         """What the nodes print.
@@ -69,11 +72,15 @@ class Evaluation(Values):
     def _action(self, node: Action, dot: object) -> None:
         pipeline = node.pipeline
         self._step(pipeline.position)
+        before = self._marks_read
         value = self.value(pipeline, dot)
         if pipeline.names:
-            self._assign(pipeline, pipeline.names[0], value)
-        else:
-            self._print(value if type(value) is str else self._printed(value, pipeline.position))
+            self._assign(pipeline, pipeline.names[0], self._marked_since(before, value))
+            return
+        text = value if type(value) is str else self._printed(value, pipeline.position)
+        if self._marks_read > before:
+            self.taken.add(text)
+        self._print(text)
 
     def _control(self, node: Node, dot: object) -> Leave | None:
         scope = len(self._variables)
@@ -95,23 +102,29 @@ class Evaluation(Values):
 
     def _branches(self, node: If | With, dot: object) -> Leave | None:
         for branch in node.branches:
+            before = self._marks_read
             value = self._condition(branch, dot)
             if truth(value):
-                return self._nodes(branch.body, value if isinstance(node, With) else dot)
+                marked = self._marked_since(before, value)
+                return self._nodes(branch.body, marked if isinstance(node, With) else dot)
         return self._nodes(node.otherwise or (), dot)
 
     def _condition(self, branch: Branch, dot: object) -> object:
         condition = branch.condition
         self._step(condition.position)
+        before = self._marks_read
         value = self._top(self.value(condition, dot))
         if condition.names:
-            self._assign(condition, condition.names[0], value)
+            self._assign(condition, condition.names[0], self._marked_since(before, value))
         return value
 
     def _range(self, node: Range, dot: object) -> Leave | None:
         over = node.over
         self._step(over.position)
+        before = self._marks_read
         pairs = self._pairs(self._top(self.value(over, dot)), over)
+        if self._marks_read > before:
+            pairs = ((Sensitive(key), Sensitive(element)) for key, element in pairs)
         scope, is_empty = len(self._variables), True
         for key, element in pairs:
             is_empty = False
@@ -150,7 +163,9 @@ class Evaluation(Values):
             fail(f"there is no template `{node.name}`; `define` it", node.position)
         if self._invoked >= MAX_INVOCATIONS:
             fail(f"templates invoke each other more than {MAX_INVOCATIONS} deep", node.position)
+        before = self._marks_read
         argument = self.value(node.argument, dot) if node.argument is not None else None
+        argument = self._marked_since(before, argument)
         outer, self._variables = self._variables, [("", argument)]
         self._invoked += 1
         self._nodes(body, argument)

@@ -1,6 +1,6 @@
 """Renders a template from data, and notes whether anything that it read was sensitive."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -21,6 +21,8 @@ class Rendered:
     """Text, or the native value if the template is only a path; without marks of sensitivity."""
     sensitive: bool
     """Whether anything that was read is sensitive."""
+    taken: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """The parts of a text that were made of something sensitive: what is secret in it."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,13 @@ class Template:
         if lone is not None:
             value = evaluation.plain(evaluation.value(lone, data))
             return Rendered(value, evaluation.sensitive)
-        return Rendered(evaluation.text(self.nodes), evaluation.sensitive)
+        text = evaluation.text(self.nodes)
+        return Rendered(text, evaluation.sensitive, self._without_own_words(evaluation.taken))
+
+    def _without_own_words(self, taken: Set[str]) -> frozenset[str]:
+        """A default, or what else the template says itself, is no secret."""
+        own = str(self) if taken else ""
+        return frozenset(one for one in taken if one not in own)
 
     def _lone_field(self) -> Field | None:
         match self.nodes:
@@ -94,8 +102,13 @@ def render_value(value: object, data: Mapping[str, object]) -> Rendered:
         return Rendered(
             {key: item.value for key, item in pairs.items()},
             any(item.sensitive for item in pairs.values()),
+            frozenset().union(*(item.taken for item in pairs.values())),
         )
     if isinstance(value, list | tuple):
         items = [render_value(item, data) for item in value]
-        return Rendered([item.value for item in items], any(item.sensitive for item in items))
+        return Rendered(
+            [item.value for item in items],
+            any(item.sensitive for item in items),
+            frozenset().union(*(item.taken for item in items)),
+        )
     return Rendered(value, False)

@@ -37,6 +37,7 @@ class Values:
         self._steps = 0
         self.sensitive = False
         """Whether anything that was read so far is sensitive."""
+        self._marks_read = 0
 
     def value(self, expression: Expression, dot: object) -> object:
         """The value of an expression; values inside of it may still have marks."""
@@ -62,8 +63,7 @@ class Values:
     def plain(self, value: object) -> object:
         """The value in the types of JSON, without marks at any depth."""
         if isinstance(value, Sensitive):
-            self.sensitive = True
-            return self.plain(value.value)
+            return self.plain(self._top(value))
         if isinstance(value, Mapping):
             return {key: self.plain(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
@@ -153,14 +153,18 @@ class Values:
         """The value without its own mark; values inside of it keep theirs."""
         while isinstance(value, Sensitive):
             self.sensitive = True
+            self._marks_read += 1
             value = value.value
         return value
+
+    def _marked_since(self, marks_read: int, value: object) -> object:
+        """The value, marked if anything sensitive was read to make it."""
+        return Sensitive(value) if self._marks_read > marks_read else value
 
     def _own(self, value: object) -> object:
         """The value without marks at any depth; a copy, unless the template made it itself."""
         if isinstance(value, Sensitive):
-            self.sensitive = True
-            return self._own(value.value)
+            return self._own(self._top(value))
         if type(value) is dict:
             return Map({key: self._own(item) for key, item in value.items()})
         if type(value) is list or isinstance(value, tuple):

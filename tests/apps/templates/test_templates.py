@@ -339,3 +339,40 @@ def test_a_lone_path_gives_back_any_value(value: object, mark: bool) -> None:
     assert json.dumps(rendered.value) == json.dumps(value)
     assert rendered.sensitive is mark
     assert isinstance(parse("-{{ .nuon.x }}").render(data).value, str)
+
+
+CREDS = {
+    "creds": Sensitive('{"user": "shop", "password": "pa55-of-shop"}'),
+    "listed": Sensitive("one-of-them,pa55-of-shop"),
+    "coded": Sensitive("cGE1NS1vZi1zaG9w"),
+    "empty": Sensitive(""),
+    "open": "of-nobody",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ("{{ (fromJson .nuon.creds).password }}", {"pa55-of-shop"}),
+        ("x={{ (fromJson .nuon.creds).password }};{{ .nuon.open }}", {"pa55-of-shop"}),
+        ('{{ index (splitList "," .nuon.listed) 1 }}', {"pa55-of-shop"}),
+        ("{{ b64dec .nuon.coded }}", {"pa55-of-shop"}),
+        ('{{ trimPrefix "one-of-them," .nuon.listed }}', {"pa55-of-shop"}),
+        ("{{ $c := fromJson .nuon.creds }}{{ .nuon.open }}{{ $c.password }}", {"pa55-of-shop"}),
+        ("{{ with fromJson .nuon.creds }}{{ .password }}{{ end }}", {"pa55-of-shop"}),
+        ("{{ range $i, $k := fromJson .nuon.creds }}{{ $k }}{{ end }}", {"shop", "pa55-of-shop"}),
+        (
+            '{{ define "t" }}{{ .password }}{{ end }}{{ template "t" (fromJson .nuon.creds) }}',
+            {"pa55-of-shop"},
+        ),
+        ("{{ if $c := .nuon.coded }}{{ b64dec $c }}{{ end }}", {"pa55-of-shop"}),
+        ('{{ if eq .nuon.listed "x" }}a{{ else }}{{ .nuon.open }}{{ end }}', set()),
+        ('{{ .nuon.empty | default "of-the-vendor" }} {{ .nuon.open }}', set()),
+        ("{{ .nuon.open }}", set()),
+    ],
+)
+def test_what_is_taken_out_of_something_sensitive_is_told(text: str, taken: set[str]) -> None:
+    rendered = parse(text).render({"nuon": CREDS})
+    assert rendered.taken == taken
+    assert render_value({"a": [text]}, {"nuon": CREDS}).taken == taken
+    assert rendered.sensitive is (text.strip("{} .").removeprefix("nuon.") != "open")
