@@ -10,6 +10,7 @@ from client.control_plane import ControlPlane
 from client.errors import Away
 from contracts.deploys import VIEW, PlanView, ViewInput
 from contracts.names import install_queue
+from tests.standalone_activities import remaining
 from tests.workflows.encrypted_plane import MASTER, EncryptedPlane, encrypted_plane
 from tests.workflows.hand_worker import HandWorker
 from tests.workflows.workflow_site import digest, until
@@ -37,7 +38,7 @@ def asked(there: EncryptedPlane) -> "asyncio.Task[PlanView]":
 
 
 async def nothing_is_left(there: EncryptedPlane) -> bool:
-    return not [one async for one in there.client.list_activities("")]
+    return not await remaining(there.client)
 
 
 async def test_the_installs_own_answer_is_read_and_deleted(there: EncryptedPlane) -> None:

@@ -8,6 +8,7 @@ import pytest
 from contracts.deploys import PlanView, ViewInput
 from contracts.messages import Nothing
 from tests.exclave.commands.typing_person import Person
+from tests.standalone_activities import remaining
 from tests.workflows.workflow_site import Site, asked, decision, digest, failure, outcomes, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -33,14 +34,6 @@ async def _none(found: Awaitable[list[str]]) -> bool:
     return not await found
 
 
-async def left(site: Site) -> list[str]:
-    """The standalone activities that the server still has."""
-    return [
-        one.activity_id
-        async for one in site.client.list_activities(f"TaskQueue = 'install.{site.install}'")
-    ]
-
-
 async def test_looking_leaves_nothing_in_the_run_nor_on_the_server(
     person: Person, site: Site
 ) -> None:
@@ -53,7 +46,7 @@ async def test_looking_leaves_nothing_in_the_run_nor_on_the_server(
     assert [one.page for one in requests] == [1, 2, 3] * 2
     assert {one.plan_key for one in requests} == {plan.plan_key}
     assert (await run.describe()).history_length == before
-    await until(lambda: _none(left(site)))
+    await until(lambda: _none(remaining(site.client, f"TaskQueue = 'install.{site.install}'")))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +72,7 @@ async def test_an_answer_that_is_none_is_refused(person: Person, site: Site) -> 
     typed = await person.types("plan", run.id)
     assert typed.status == 1
     assert "is no PlanView" in typed.err
-    await until(lambda: _none(left(site)))
+    await until(lambda: _none(remaining(site.client, f"TaskQueue = 'install.{site.install}'")))
 
 
 async def test_a_component_is_denied_with_a_reason(person: Person, site: Site) -> None:
