@@ -4,6 +4,7 @@ import errno
 import json
 import math
 import os
+import re
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -17,8 +18,14 @@ LARGEST_BYTES = 1024 * 1024
 _DEEPEST = 64
 """Lists and objects in each other: those who read a result give up at some 200, around these."""
 
-_MOST_SHOWN = 40
-"""Characters."""
+_NAME = re.compile(r"\w[\w.-]{0,127}")
+
+_WRAPPED = re.compile(r"[A-Za-z0-9+/]*")
+_WRAPS_AT = (64, 76)
+"""Where `openssl base64` and `base64` break lines."""
+
+_REST = re.compile(r"[A-Za-z0-9+/]{1,76}={1,2}")
+"""The last line of base64 that ends with padding, which looks like a name."""
 
 _OF_THE_MACHINE = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 """It has too little of something now; anything else lies in what the step left."""
@@ -105,7 +112,7 @@ def _finite(number: str) -> float:
     """Python takes what is too large for infinity, which is sent as null."""
     found = float(number)
     if not math.isfinite(found):
-        raise ValueError(f"{number[:_MOST_SHOWN]} is too large a number")
+        raise ValueError("it holds too large a number")
     return found
 
 
@@ -119,13 +126,37 @@ def _require_shallow(found: object) -> None:
 
 
 def _line(text: str, start: int, end: int) -> tuple[str, str]:
-    name, equals, value = text[start:end].partition("=")
+    line = text[start:end].rstrip("\r")
+    name, equals, value = line.partition("=")
     if not equals or not name.strip():
-        raise EngineFailed(
-            f"line {_line_number(text, start)} of the outputs file is neither key=value nor a "
-            "JSON object"
+        raise _wrong(text, start, "is neither key=value nor a JSON object")
+    if _NAME.fullmatch(name.strip()) is None:
+        raise _wrong(
+            text,
+            start,
+            "has a name that is none: letters, digits, `_`, `-` and `.`, at most 128 of them. A "
+            "value of several lines is written as JSON",
         )
-    return name.strip(), value.rstrip("\r")
+    if _REST.fullmatch(line) and len(line) % 4 == 0 and _is_wrapped(text[:start]):
+        raise _wrong(
+            text,
+            start,
+            "goes on with the base64 of the line before it, which `base64` breaks at 76 "
+            "characters; pipe it through `tr -d '\\n'`",
+        )
+    return name.strip(), value
+
+
+def _is_wrapped(before: str) -> bool:
+    """Whether the text ends with a line of base64 that is as long as those that go on."""
+    line = before.removesuffix("\n").rpartition("\n")[2].rstrip("\r")
+    value = line.rpartition("=")[2]
+    return len(value) in _WRAPS_AT and _WRAPPED.fullmatch(value) is not None
+
+
+def _wrong(text: str, start: int, what: str) -> EngineFailed:
+    """Without what the line says: it may be a part of a secret."""
+    return EngineFailed(f"line {_line_number(text, start)} of the outputs file {what}")
 
 
 def _line_number(text: str, position: int) -> int:

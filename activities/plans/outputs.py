@@ -18,7 +18,9 @@ def as_sent(
     outputs: Mapping[str, Output], mask: Mask, limit_bytes: int = LARGEST_SENT_BYTES
 ) -> Outputs:
     """What of the outputs may leave the customer's side: the small ones first, up to the limit."""
-    open_ = {name: mask.value(one.value) for name, one in outputs.items() if not one.sensitive}
+    # A name may hold a secret, too: a script writes what it likes.
+    named = {mask.text(name): one for name, one in outputs.items()}
+    open_ = {name: mask.value(one.value) for name, one in named.items() if not one.sensitive}
     sizes = {name: _size(name, value) for name, value in open_.items()}
     fitting, total = set[str](), 0
     for name in sorted(sizes, key=lambda name: (sizes[name], name)):
@@ -28,7 +30,7 @@ def as_sent(
         fitting.add(name)
     return Outputs(
         values={name: value for name, value in open_.items() if name in fitting},
-        sensitive=_listed(name for name, one in outputs.items() if one.sensitive),
+        sensitive=_listed(name for name, one in named.items() if one.sensitive),
         omitted=_listed(open_.keys() - fitting),
     )
 

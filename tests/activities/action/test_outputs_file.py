@@ -1,5 +1,6 @@
 """What a step wrote to its outputs file."""
 
+import base64
 import json
 from pathlib import Path
 
@@ -32,6 +33,8 @@ from contracts.errors import EngineFailed
         ('a=1\n{\n "b": 2,\n "a": 3\n}\nc=4\n', {"a": 3, "b": 2, "c": "4"}),
         ('a={"b": 1}', {"a": '{"b": 1}'}),
         ("é=ü", {"é": "ü"}),
+        (f"digest={'0f' * 32}\nempty=", {"digest": "0f" * 32, "empty": ""}),
+        ("image-tag=1\n_a.b=2", {"image-tag": "1", "_a.b": "2"}),
     ],
 )
 def test_both_forms_in_any_mixture(content: str, expected: dict[str, object]) -> None:
@@ -65,6 +68,26 @@ def test_an_error_does_not_show_what_was_written() -> None:
         with pytest.raises(EngineFailed) as caught:
             parse_outputs(content)
         assert "hunter2" not in caught.value.message
+
+
+@pytest.mark.parametrize("size", [58, 70, 100, 114])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_base64_that_is_wrapped_leaves_no_name(size: int, end: str) -> None:
+    """The rest of a secret would be one, which is no secret to anybody."""
+    data = bytes(range(256))[:size]
+    lines = base64.encodebytes(data).decode().splitlines()
+    with pytest.raises(EngineFailed) as caught:
+        parse_outputs(end.join([f"token={lines[0]}", *lines[1:], "after=1"]).encode())
+    assert "line 2 of the outputs file" in caught.value.message
+    assert not any(line[:8] in caught.value.message for line in lines)
+
+
+@pytest.mark.parametrize("name", ["two words", "a/b", "a+b", "hunter2!", "x" * 129, "-"])
+def test_names_have_a_grammar(name: str) -> None:
+    with pytest.raises(EngineFailed, match="line 2 ") as caught:
+        parse_outputs(f"a=1\n{name}=hunter2\n".encode())
+    assert name.removesuffix("-") not in caught.value.message or name == "-"
+    assert "hunter2" not in caught.value.message
 
 
 def test_too_large_and_not_text() -> None:

@@ -1,7 +1,7 @@
 """What is sent of outputs stays small, and the rest is named."""
 
 from activities.plans.outputs import LARGEST_SENT_BYTES, as_sent, sent_bytes
-from activities.secrets.masking import Mask
+from activities.secrets.masking import MASK, Mask
 from store.install_records import Output
 
 
@@ -27,3 +27,17 @@ def test_many_names_are_counted() -> None:
     assert sent.sensitive[0] == "secret_00000"
     assert sent.sensitive[-1] == f"… and {9999 - len(sent.sensitive) + 1} more"
     assert sent.omitted[-1].endswith(" more")
+
+
+def test_names_are_masked() -> None:
+    outputs = {
+        "pa55-of-shop": Output(value="1"),
+        "is_pa55-of-shop": Output(value="s", sensitive=True),
+        "with_pa55-of-shop": Output(value="x" * LARGEST_SENT_BYTES),
+        "open": Output(value={"pa55-of-shop": [1]}),
+    }
+    sent = as_sent(outputs, Mask.of(["pa55-of-shop"]))
+    assert "pa55-of-shop" not in sent.model_dump_json()
+    assert sent.values == {MASK: "1", "open": {MASK: [1]}}
+    assert sent.sensitive == [f"is_{MASK}"]
+    assert sent.omitted == [f"with_{MASK}"]
