@@ -97,7 +97,7 @@ def check(folder: Path, deployable: Deployable, fetched: Fetched | None = None) 
     refused: set[str] = set()
     missing: list[Wanted] = []
     roots: Mapping[Source, str] = {}
-    is_cut = False
+    is_cut = uses_a_cloud = False
     try:
         for left_out in opened.refused:
             findings.error(left_out.file, "", left_out.message)
@@ -105,7 +105,7 @@ def check(folder: Path, deployable: Deployable, fetched: Fetched | None = None) 
         reads_of = Parsed()
         modules = Modules(opened, fetched)
         check_entities(entities, modules, deployable, reads_of, findings)
-        roots = modules.roots
+        roots, uses_a_cloud = modules.roots, modules.uses_a_cloud
         refused = _note_unsupported(entities, deployable, reads_of, findings)
         missing = [] if fetched is not None or findings.has_errors else wanted(entities, deployable)
         for one in missing:
@@ -116,7 +116,7 @@ def check(folder: Path, deployable: Deployable, fetched: Fetched | None = None) 
     if is_cut:
         message = f"has more than {MAX_PROBLEMS} problems; fix these, and check again"
         problems.insert(0, Problem(".", "", message))
-    asked_for = _asked_for(entities) if entities else []
+    asked_for = _asked_for(entities, uses_a_cloud=uses_a_cloud) if entities else []
     can_be_used = not any(problem.severity == "error" for problem in problems)
     config = app_config(entities) if entities and can_be_used else None
     if entities is None or config is None:
@@ -134,12 +134,15 @@ def check(folder: Path, deployable: Deployable, fetched: Fetched | None = None) 
     return CheckedApp(app, in_order([*problems, *asked_for]), len(opened.files), asked_for)
 
 
-def _asked_for(entities: Entities) -> list[Problem]:
-    """What the format asks a config to have, but a deploy does not need."""
+def _asked_for(entities: Entities, *, uses_a_cloud: bool) -> list[Problem]:
+    """What the format asks a config to have, but a deploy does not need.
+
+    A runner says which cloud it is, so it is not asked of an app whose modules need none.
+    """
     missing = []
     if entities.lacks_sandbox:
         missing.append(("sandbox.toml", _NO_SANDBOX))
-    if entities.lacks_runner:
+    if entities.lacks_runner and uses_a_cloud:
         missing.append(("runner.toml", _NO_RUNNER))
     return [Problem(file, "", f"is missing: {why}", "warning") for file, why in missing]
 

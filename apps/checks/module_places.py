@@ -22,6 +22,8 @@ class Modules:
         self._fetched = fetched or Fetched()
         self.roots: dict[Source, str] = {}
         """The folder to pack, by the place of each module that reaches outside its own folder."""
+        self.uses_a_cloud = False
+        """A module needs a cloud's provider, or may need one, since it was not fetched."""
 
     def find(self, source: Source) -> Tree | NotFetched | None:
         """Where a module is; None if there is nothing to look at, or nothing to report."""

@@ -8,6 +8,7 @@ from apps.reading.entities import Entities, Located
 from apps.reading.fetched import NotFetched, Tree
 from apps.reading.findings import Findings
 from apps.spelling import did_you_mean
+from apps.terraform.lock_file import LOCK_FILE, lock_problem
 from apps.terraform.module_reach import Reach, reach
 from apps.terraform.modules import DeclaredModule, ModuleError, read_module
 from apps.terraform.versions import is_too_old, requirement_problem
@@ -24,6 +25,7 @@ def check_modules(entities: Entities, modules: Modules, findings: Findings) -> D
     known: list[tuple[Located[TerraformModule], Tree]] = []
     for part in entities.of(TerraformModule):
         found = modules.find(part.model.source) if part.model.has_source else None
+        modules.uses_a_cloud |= found is None and part.model.has_source
         if isinstance(found, NotFetched):
             findings.error(part.file, part.key(source_key(part.model), found.key), found.message)
         elif found is not None:
@@ -58,6 +60,8 @@ def _read_modules(
             continue
         found[place] = module
         _check_module(tree, module, findings)
+        _check_providers(tree, module, findings)
+        modules.uses_a_cloud |= not _CLOUDS.keys().isdisjoint(module.providers)
         reached = reach(tree.top, tree.directory)
         _check_reach(tree, reached, findings)
         if reached.root != tree.directory:
@@ -77,6 +81,12 @@ def _check_module(tree: Tree, module: DeclaredModule, findings: Findings) -> Non
             "a `cloud` block is not supported: the state lies in the install's own store; remove "
             "the block",
         )  # fmt: skip
+
+
+def _check_providers(tree: Tree, module: DeclaredModule, findings: Findings) -> None:
+    problem = lock_problem(tree.folder) if module.providers else None
+    if problem:
+        findings.warning(tree.file(LOCK_FILE), "", problem)
 
 
 def _check_reach(tree: Tree, reached: Reach, findings: Findings) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from apps.config.actions import Action, KubernetesContext, Runbook
 from apps.config.base import Model
@@ -29,6 +29,11 @@ _UNIQUE: tuple[tuple[str, type[Model]], ...] = (
 
 _DEFAULT_CONTEXT = "sandbox"
 """The cluster of the sandbox, where there is one; nobody declares it."""
+
+_READABLE_DEFAULT: Final = (
+    "is a default of a sensitive input, and everybody who has the release can read it; remove it, "
+    "and set the value on each worker's machine"
+)
 
 
 def check_names(entities: Entities, findings: Findings) -> None:
@@ -74,6 +79,8 @@ class _Check:
                 self._findings.error(item.file, item.key("group"), message)
             elif item.model.group is not None:
                 self._refer(item, "group", item.model.group, "group")
+            if item.model.sensitive and item.model.default not in (None, ""):
+                self._findings.warning(item.file, item.key("default"), _READABLE_DEFAULT)
             text = default_text(item.model)
             problem = type_problem(item.model.type, text) if text else None
             if problem:

@@ -12,6 +12,7 @@ from apps.terraform.blocks import NotBlocks, declarations
 from apps.terraform.module_files import is_override, module_files, of_opentofu, of_terraform
 
 MAX_MODULE_FILE_BYTES = 1024 * 1024
+_BUILT_IN: Final = frozenset({"hashicorp/terraform", "terraform.io/builtin/terraform"})
 _PROVIDER_SOURCE: Final = re.compile(r'\bsource\b["\s]*[=:]\s*("[^"\n]*")')
 
 
@@ -62,7 +63,8 @@ class DeclaredModule:
     required_versions: tuple[tuple[str, str], ...] = ()
     """The Terraform versions that it requires, each with the file that says so."""
     providers: frozenset[str] = frozenset()
-    """The providers that it requires or configures, as in `hashicorp/aws`."""
+    """The providers that it requires, configures or uses, as in `hashicorp/aws`; without the one
+    that is part of Terraform."""
     doubts: tuple[Doubt, ...] = ()
     """Files that could not be read in full."""
     is_complete: bool = True
@@ -146,7 +148,8 @@ class _Found:
     variables: dict[str, Variable] = field(default_factory=dict)
     outputs: dict[str, Output] = field(default_factory=dict)
     versions: list[tuple[str, str]] = field(default_factory=list)
-    providers: set[str] = field(default_factory=set)
+    provider_names: set[str] = field(default_factory=set)
+    provider_sources: dict[str, str] = field(default_factory=dict)
     cloud_block: str | None = None
     doubts: list[Doubt] = field(default_factory=list)
     is_complete: bool = True
@@ -166,19 +169,21 @@ class _Found:
             if before is not None:
                 sensitive = _is_true(block, "sensitive", before.sensitive)
                 self.outputs[label] = Output(label, sensitive)
-        self.providers.update(f"hashicorp/{label}" for label, _ in _labelled(document, "provider"))
+        self.provider_names.update(_used_providers(document))
         for block in _blocks(document.get("terraform")):
             if "cloud" in block:
                 self.cloud_block = name
             if "required_version" in block:
                 others = [] if overrides else self.versions
                 self.versions = [*others, (name, _unquoted(block["required_version"]))]
-            self.providers.update(_required_providers(block))
+            self.provider_sources.update(_required_providers(block))
 
     def module(self) -> DeclaredModule:
+        names = self.provider_names | self.provider_sources.keys()
+        sources = {self.provider_sources.get(name, f"hashicorp/{name}") for name in names}
         return DeclaredModule(
             self.variables, self.outputs, self.cloud_block, tuple(self.versions),
-            frozenset(self.providers), tuple(self.doubts), self.is_complete,
+            frozenset(sources - _BUILT_IN), tuple(self.doubts), self.is_complete,
         )  # fmt: skip
 
 
@@ -255,13 +260,21 @@ def _labelled(document: Mapping[str, Any], kind: str) -> Iterator[tuple[str, dic
                 yield _unquoted(label), block
 
 
-def _required_providers(block: Mapping[str, Any]) -> Iterator[str]:
+def _used_providers(document: Mapping[str, Any]) -> Iterator[str]:
+    """The names of the providers that are configured, or whose resources are used."""
+    yield from (label for label, _ in _labelled(document, "provider"))
+    for kind in ("resource", "data", "ephemeral"):
+        yield from (label.partition("_")[0] for label, _ in _labelled(document, kind))
+
+
+def _required_providers(block: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for providers in _blocks(block.get("required_providers")):
         for name, requirement in providers.items():
             if name.startswith("__"):
                 continue
             source = _source(requirement)
-            yield _unquoted(source) if source else f"hashicorp/{_unquoted(name)}"
+            local = _unquoted(name)
+            yield local, _unquoted(source) if source else f"hashicorp/{local}"
 
 
 def _source(requirement: object) -> object:

@@ -10,6 +10,15 @@ from apps.loader import ConfigErrors, check, load
 from tests.apps.app_folder import ACTION, DB, INPUTS, METADATA, MODULE, App, told
 from tests.shipped import DEPLOYABLE
 
+LOCK = """provider "registry.terraform.io/hashicorp/aws" {
+  version = "6.0.0"
+  hashes = [
+    "h1:one=",
+    "zh:two",
+  ]
+}
+"""
+
 
 def test_a_whole_config_is_loaded(app: App) -> None:
     loaded = app.load()
@@ -246,6 +255,9 @@ def test_a_sandbox_and_a_runner_are_asked_for_and_hinder_nothing(app: App) -> No
         assert checked.app is not None and not checked.app.warnings
         return [one.file for one in checked.problems if one.severity == "warning"]
 
+    assert asked_for() == ["sandbox.toml"]
+    app.write("modules/db/main.tf", MODULE + 'data "aws_region" "here" {}\n')
+    app.write("modules/db/.terraform.lock.hcl", LOCK)
     assert asked_for() == ["runner.toml", "sandbox.toml"]
     app.write("runner.toml", 'runner_type = "aws"\n')
     assert asked_for() == ["sandbox.toml"]
@@ -425,3 +437,38 @@ def test_a_wrong_value_hides_nothing_beside_it(
     app.write(file, content)
     assert sorted(one.key for one in app.problems()) == sorted(errors)
     assert {one.file for one in app.problems()} == {file}
+
+
+@pytest.mark.parametrize(
+    ("lock", "message"),
+    [
+        (None, "is missing: each worker takes the newest providers"),
+        (LOCK, None),
+        (LOCK.replace("zh:", "h1:"), None),
+        (LOCK.replace('    "zh:two",\n', ""), "one platform alone for `registry.terraform.io/hash"),
+        ("provider {", "cannot be read; run `terraform providers lock -platform=linux_amd64"),
+    ],
+)  # fmt: skip
+def test_the_lock_file_of_a_module_that_uses_a_provider(
+    app: App, lock: str | None, message: str | None
+) -> None:
+    app.write("runner.toml", 'runner_type = "aws"\n')
+    app.write("modules/db/main.tf", MODULE + 'resource "aws_vpc" "it" {}\n')
+    if lock is not None:
+        app.write("modules/db/.terraform.lock.hcl", lock)
+    found = [told(one) for one in app.load().warnings]
+    assert len(found) == (message is not None)
+    if message:
+        assert found[0].startswith("modules/db/.terraform.lock.hcl: ") and message in found[0]
+    app.write("modules/db/main.tf", MODULE + 'resource "terraform_data" "it" {}\n')
+    (app.root / "modules/db/.terraform.lock.hcl").unlink(missing_ok=True)
+    assert app.load().warnings == []
+
+
+def test_a_default_of_a_sensitive_input_is_a_warning(app: App) -> None:
+    app.write("inputs.toml", INPUTS + 'sensitive = true\ndefault = "hunter2"\n')
+    [warning] = app.load().warnings
+    assert told(warning).startswith("inputs.toml: input[0].default: is a default of a sensitive")
+    assert "hunter2" not in warning.message
+    app.write("inputs.toml", INPUTS + "sensitive = true\n")
+    assert app.load().warnings == []

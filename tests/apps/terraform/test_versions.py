@@ -58,6 +58,7 @@ def test_one_that_may_be_too_old_is_a_warning(app: App) -> None:
 )
 def test_a_provider_of_another_cloud_is_a_warning(app: App, block: str) -> None:
     app.write("modules/db/main.tf", MODULE + block)
+    app.write("modules/db/.terraform.lock.hcl", "")
     app.write("runner.toml", 'runner_type = "aws"\n')
     [warning] = app.load().warnings
     assert told(warning) == (
