@@ -1,1 +1,1 @@
-"""What workers do: one folder per engine, and what the engines share."""
+"""What workers do: a folder for each engine, and what engines share."""

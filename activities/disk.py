@@ -1,4 +1,4 @@
-"""A full disk of the worker's machine, as a person is told of it."""
+"""Errors and texts about the worker's disks: which one is full, and how much is free."""
 
 import os
 import platform
@@ -11,35 +11,35 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def disk_full(path: Path, what: str = "") -> DiskFull:
-    """The error of something that could not be written at the path; blocks.
+    """The error to raise when something could not be written because the disk is full; blocks.
 
     Args:
-        path: What could not be written, or a folder of it.
-        what: What had to be written, where it says more than the path.
+        path: The file that could not be written, or a folder that it is in.
+        what: What had to be written, if that says more than the path.
     """
     disk = _mount_of(path)
     return DiskFull(
         f"The disk {disk} of the worker's machine {platform.node()} is full ({_free(disk)}): "
-        f"{what or path} could not be written. Free space there; it is tried again until that "
-        "works, and nothing that was done is lost or done twice."
+        f"{what or path} could not be written. Free space there. Writing is retried until it "
+        "succeeds; nothing that was done is lost or done twice."
     )
 
 
 def of_store(error: StoreUnavailable | Conflict) -> ExclaveError:
-    """The error of a store that cannot be used now; blocks."""
+    """The error to raise when the store cannot be used now; blocks."""
     full = error.full_disk if isinstance(error, StoreUnavailable) else None
     if full is not None:
         return disk_full(full, f"the store in {full}")
-    return Unreachable(f"{error}. It is tried again until the store answers.")
+    return Unreachable(f"{error}. This is retried until the store answers.")
 
 
 def room(folder: Path) -> str:
-    """How much room there is on the folder's disk, in words; blocks."""
+    """How much space is free on the folder's disk, as a text; blocks."""
     return _free(_mount_of(folder))
 
 
 def _mount_of(path: Path) -> Path:
-    """The mount point of the disk that the path is on, or is to be."""
+    """The mount point of the disk that the path is on, or would be on."""
     there = path.absolute()
     while not there.exists():
         there = there.parent
@@ -54,7 +54,7 @@ def _free(disk: Path) -> str:
     words = (
         f"{_size(found.f_bavail * found.f_frsize)} of {_size(found.f_blocks * found.f_frsize)} free"
     )
-    # Some file systems count none.
+    # Some file systems do not count files.
     return f"{words}, and no room for more files" if found.f_files and not found.f_favail else words
 
 
@@ -63,4 +63,4 @@ def _size(size: float) -> str:
         if size < 1024 or unit == _UNITS[-1]:
             return f"{size:.0f} {unit}" if unit == _UNITS[0] else f"{size:.1f} {unit}"
         size /= 1024
-    raise AssertionError("the last unit takes whatever is left")
+    raise AssertionError("the last unit has no upper bound")

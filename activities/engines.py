@@ -1,7 +1,7 @@
-"""What an install worker knows of an engine: its declaration, and how it is reached.
+"""The registration of an engine: its declaration, and how an install worker reaches it.
 
-Shared activities know engines by this alone. Nothing of an engine but its declaration and the
-search for its tool is imported before it has something to do.
+This is all that shared activities know about engines. Until an engine has work to do, only its
+declaration and the search for its tool are imported.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -39,26 +39,27 @@ class Engine:
 
     spec: EngineSpec
     activities: Callable[[Any], Sequence[AnyActivity]]
-    """Makes those of the declaration's work, in its order, on an `activities.workplace.Workplace`
-    (which knows its engines, so this module does not know it)."""
+    """Makes the declared activities, in the declaration's order, for an
+    `activities.workplace.Workplace` (a type that this module cannot import, since it imports this
+    one)."""
     find_tool: Callable[[], "Tool"] | None = None
-    """Finds its tool, or raises a typed error; blocks. None if it needs none."""
+    """Finds the engine's tool, or raises a typed error; blocks. None if it needs no tool."""
     learn_secrets: Callable[["Store", str, str, "Mask"], "Mask"] = _nothing_secret
-    """Adds to a mask what is secret, as far as it is known by now, of a part and of what a run
-    planned of it: (store, run, part, mask). Blocks."""
+    """Called with (store, run, part, mask): returns the mask with the part's secrets added, as far
+    as its state and the run's plan show them now. Blocks."""
     worker_secrets: Callable[["Store"], list[object]] = _none
-    """What of the worker's own its tools are given, and nobody may see; blocks."""
+    """Secrets of the worker that its tools receive; they are masked. Blocks."""
     holds_only_copy: Callable[[Path], bool] = _no_only_copy
-    """Whether a run's folder on this machine holds what is nowhere else; blocks."""
+    """Whether a run's folder on this machine holds the only copy of something; blocks."""
 
 
 def specs(engines: Iterable[Engine]) -> list[EngineSpec]:
-    """Their declarations."""
+    """The engines' declarations."""
     return [one.spec for one in engines]
 
 
 def of_activity(engines: Iterable[Engine], activity: object) -> list[Engine]:
-    """The engine whose work the activity is, by its name; empty where it is none's."""
+    """The engine that the activity of this name belongs to; empty if it is no engine's."""
     return [
         one
         for one in engines

@@ -1,4 +1,4 @@
-"""Heartbeats of an activity, in the background, with what it waits for as their details."""
+"""Sends an activity's heartbeats in the background; their details say what it does or waits for."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -12,14 +12,14 @@ from temporalio.service import RPCError, RPCStatusCode
 from contracts.activities import HEARTBEAT_TIMEOUT
 
 _PER_TIMEOUT = 4
-"""Heartbeats within one timeout: a machine that stalls may miss some."""
+"""Heartbeats within one timeout, so that a machine that stalls may miss some."""
 
 _ANSWER = timedelta(seconds=10)
 _ASK_AGAIN_SECONDS = 1.0
 _REFUSALS = frozenset(
     {RPCStatusCode.NOT_FOUND, RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.INVALID_ARGUMENT}
 )
-"""Asking again would be answered with the same."""
+"""Answers that would be the same if the server were asked again."""
 
 
 class Heart:
@@ -29,12 +29,12 @@ class Heart:
         self._doing = ""
 
     def say(self, doing: str) -> None:
-        """Tell what the activity does or waits for, at once."""
+        """Report what the activity does or waits for, at once."""
         self._doing = doing
         activity.heartbeat(doing)
 
     async def beat(self, interval: timedelta) -> None:
-        """Heartbeat for ever."""
+        """Heartbeat forever."""
         while True:
             activity.heartbeat(self._doing)
             await asyncio.sleep(interval.total_seconds())
@@ -42,7 +42,7 @@ class Heart:
 
 @asynccontextmanager
 async def heartbeating() -> AsyncIterator[Callable[[str], None]]:
-    """Heartbeat while the block runs; yields the function that says what it does."""
+    """Heartbeat while the block runs; yields a function that sets what the heartbeats say."""
     timeout = activity.info().heartbeat_timeout or HEARTBEAT_TIMEOUT
     heart = Heart()
     task = asyncio.create_task(heart.beat(timeout / _PER_TIMEOUT))
@@ -50,20 +50,21 @@ async def heartbeating() -> AsyncIterator[Callable[[str], None]]:
         yield heart.say
     finally:
         task.cancel()
-        # Not `await task`: a cancel of the activity that arrives now must not pass for the task's.
+        # Not `await task`: if the activity is cancelled at this moment, that CancelledError would
+        # look like the task's own.
         await asyncio.wait({task})
 
 
 async def cancelled_by_person() -> bool:
-    """Whether the cancellation of the running activity is what a person asked for.
+    """Whether the running activity was cancelled because a person asked for it.
 
-    A lost server, a timeout or a worker that leaves cancel an activity too, and are no reason to
-    interrupt a tool. Nor is what ends the run otherwise: where the server sends worker commands (as
-    seen with 1.32), a run that was terminated, reset or deleted, ran into its timeout or grew too
-    large has its activities told the same as one that was cancelled. So what is told is proven: to
-    a heartbeat the server answers that a cancel was requested, or else that there is no such run.
+    A lost server, a timeout or a worker that shuts down also cancel an activity, and must not
+    interrupt its tool. Neither must other ends of the run: if the server sends worker commands (as
+    seen with 1.32), activities of a run that was terminated, reset or deleted, timed out or grew
+    too large get the same cancellation as those of a cancelled run. So the server is asked: it
+    answers a heartbeat either with a requested cancel, or with the error that there is no such run.
 
-    While the server is away, this waits for its answer.
+    While the server does not answer, this waits.
     """
     details = activity.cancellation_details()
     if details is None or not details.cancel_requested:
@@ -74,7 +75,7 @@ async def cancelled_by_person() -> bool:
 
 
 async def _is_asked_for() -> bool | None:
-    """The server's word on whether the running activity shall be cancelled; None without one."""
+    """Whether the server says that a cancel was requested; None if it does not answer."""
     handle = activity.client().get_async_activity_handle(task_token=activity.info().task_token)
     try:
         await handle.heartbeat(rpc_timeout=_ANSWER)

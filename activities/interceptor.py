@@ -1,9 +1,9 @@
-"""What every activity passes through: whose work it is, what it requires, and how it may fail.
+"""What every activity passes through: checks of its input, and the types of its errors.
 
-A worker that lacks a feature which an input requires refuses it: doing the rest would be wrong in a
-way that nobody sees. An exception that is none of ours is a bug, and says so by its place in the
-code alone, since its own words may hold a secret. A store that does not answer, a full disk or a
-file that cannot be read are none: they can be mended, and Temporal tries again until they are.
+A worker refuses an input that requires a feature it lacks, since doing the rest would be wrong
+without anybody noticing. An exception of an unknown type is a bug, and is reported with its place
+in the code but without its message, which may hold a secret. A store that does not answer, a full
+disk and an unreadable file are not bugs: they can be repaired, and Temporal retries until they are.
 """
 
 import logging
@@ -39,12 +39,12 @@ _WRONG_CALLS = frozenset(
         RPCStatusCode.UNIMPLEMENTED,
     }
 )
-"""What Temporal says of the call itself, whoever sends it and whenever."""
+"""Answers of Temporal that mean that the call itself is wrong, so retrying would not help."""
 _ROOT = Path(__file__).resolve().parent.parent
 
 
 class Guard(Protocol):
-    """What stands before every activity of an install worker: the customer's side."""
+    """The customer's side, which every activity of an install worker must pass."""
 
     async def run(
         self,
@@ -56,7 +56,7 @@ class Guard(Protocol):
 
 
 class ActivityInterceptor(Interceptor):
-    """Checks what comes in, and types what goes wrong."""
+    """Checks each activity's input, and turns its errors into typed ones."""
 
     def __init__(
         self,
@@ -68,10 +68,10 @@ class ActivityInterceptor(Interceptor):
         """Put the checks around the activities of a worker.
 
         Args:
-            features: Of an install worker: what it can do.
-            install: Of an install worker: its install.
-            guard: Of an install worker: the customer's side of it.
-            tracer: Who is told of each attempt; nobody without a gateway.
+            features: What an install worker can do.
+            install: The install of an install worker.
+            guard: The customer's side of an install worker.
+            tracer: Receives a span for each attempt; None without a gateway.
         """
         self._features = features
         self._install = install
@@ -123,7 +123,7 @@ class _Inbound(ActivityInboundInterceptor):
         except TemporalCancelledError:
             raise
         except ApplicationError as error:
-            # The message is written for people; causes and stacks are not, and would travel too.
+            # Only the message is meant for people; cause and stack would be sent along with it.
             error.__cause__ = None
             raise error.with_traceback(None) from None
         except (StoreUnavailable, Conflict) as error:
@@ -137,12 +137,12 @@ class _Inbound(ActivityInboundInterceptor):
             _logged(error)
             if is_full(error):
                 raise disk_full(Path(os.fsdecode(error.filename or "."))) from None
-            raise Unreachable(_what_to_mend(error)) from None
+            raise Unreachable(_what_to_repair(error)) from None
         except Exception as error:
             place = _logged(error)
             raise Bug(
-                f"{type(error).__name__} at {place}: this is a fault of Exclave's own. The "
-                "worker's log has the rest."
+                f"{type(error).__name__} at {place}: this is a bug in Exclave. The worker's log "
+                "has the details."
             ) from None
 
     def _check(self, argument: WorkerInput) -> None:
@@ -160,32 +160,32 @@ class _Inbound(ActivityInboundInterceptor):
 
 
 def _of_temporal(error: RPCError, place: str) -> Unreachable | Bug:
-    """Of a call to Temporal that failed: busy, away or not itself, it may answer the next time."""
-    said = f"Temporal answered {error.status.name} to what {place} asked"
+    """The error for a failed call to Temporal, which may be busy or away for now."""
+    answer = f"Temporal answered {error.status.name} to a call from {place}"
     if error.status in _WRONG_CALLS:
-        return Bug(f"{said}: this is a fault of Exclave's own. The worker's log has the rest.")
-    return Unreachable(f"{said}. It is tried again until it does.")
+        return Bug(f"{answer}: this is a bug in Exclave. The worker's log has the details.")
+    return Unreachable(f"{answer}. The call is retried until it succeeds.")
 
 
 def _logged(error: Exception) -> str:
-    """Log where an error came from, without its words; returns the place."""
+    """Log where an error came from, without its message; returns the place."""
     place = _place(error.__traceback__)
     _log.error("%s at %s\n%s", type(error).__name__, place, _frames(error))
     return place
 
 
-def _what_to_mend(error: OSError) -> str:
-    """The operating system's own words alone: of any others, nobody knows what is in them."""
+def _what_to_repair(error: OSError) -> str:
+    """Uses only the operating system's message; any other could contain a secret."""
     reason = os.strerror(error.errno) if error.errno else type(error).__name__
     where = error.filename or f"what {_place(error.__traceback__)} uses"
     return (
-        f"The worker's machine cannot use {where}: {reason}. Free space or mend it there; it is "
-        "tried again until it works."
+        f"The worker's machine cannot use {where}: {reason}. Free space or repair it there; this "
+        "is retried until it works."
     )
 
 
 def _place(trace: TracebackType | None) -> str:
-    """The innermost line of our own code."""
+    """The innermost stack frame in our own code, as file and line."""
     ours = [
         frame for frame in traceback.extract_tb(trace) if Path(frame.filename).is_relative_to(_ROOT)
     ]
@@ -195,5 +195,5 @@ def _place(trace: TracebackType | None) -> str:
 
 
 def _frames(error: BaseException) -> str:
-    """The stack without the error's own words."""
+    """The stack, without the error's message."""
     return "".join(traceback.format_tb(error.__traceback__))

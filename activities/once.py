@@ -1,8 +1,8 @@
-"""Done once: the frame of every activity that changes something on the customer's side.
+"""Runs an operation once per key: every activity that changes the customer's side goes through it.
 
-Temporal may run an activity again that did its work (the worker died, the server was away): the
-recorded outcome is returned then. Only final outcomes are recorded: a result, or a failure that
-trying again would not mend.
+Temporal may run an activity again that has done its work (the worker died, the server was away).
+The recorded outcome is returned then. Only final outcomes are recorded: a result, or a failure that
+a retry would not repair.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ R = TypeVar("R", bound=BaseModel)
 Say = Callable[[str], None]
 
 
-async def once(  # noqa: PLR0913 - each of them is asked for by its name
+async def once(  # noqa: PLR0913 - all are passed by keyword
     workplace: Workplace,
     *,
     key: str,
@@ -34,17 +34,17 @@ async def once(  # noqa: PLR0913 - each of them is asked for by its name
     check: Callable[[], Awaitable[None]] | None = None,
     tool_bytes: int = TOOL_BYTES,
 ) -> R:
-    """Run `body` as the operation of that key, or return what it came to before.
+    """Run `body` as the operation with that key, or return its recorded outcome.
 
     Args:
-        workplace: Where the operation's store and tools are.
+        workplace: The store and tools to use.
         key: The operation's key, the same for every attempt.
-        subject: What no two operations may touch at a time: a component, or an action.
-        result: The model that is recorded.
-        body: Does the work; its typed errors that are not retryable are recorded too.
-        check: Refuses what may not be done any more, once the subject is held: the wait for it may
-            have been long. What it raises is not recorded.
-        tool_bytes: What each of its tools is taken to need of the machine's memory.
+        subject: What only one operation at a time may work on: a part, or an action.
+        result: The model of the result that is recorded.
+        body: Does the work; typed errors that are not retryable are recorded too.
+        check: Called once the subject is held, since the wait for it may have been long; raises if
+            the work may not be done any more. What it raises is not recorded.
+        tool_bytes: The memory that each of its tools is assumed to need.
     """
     async with (
         heartbeating() as say,
@@ -58,7 +58,7 @@ async def once(  # noqa: PLR0913 - each of them is asked for by its name
                 value = await _typed(body(operation, say))
             except ExclaveError as error:
                 if not error.retryable:
-                    # Shielded: a cancel that arrives now must not lose what is known.
+                    # Shielded, so that a cancel that arrives now does not lose the outcome.
                     await asyncio.shield(
                         operation.record_failure(type(error).__name__, error.message)
                     )

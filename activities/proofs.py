@@ -1,4 +1,4 @@
-"""`control.keys`: whether who asks and the control worker hold one key."""
+"""`control.keys`: lets a caller check that it holds the same key as the control worker."""
 
 from temporalio import activity
 from temporalio.client import Client
@@ -11,10 +11,10 @@ class KeyProofs:
     """Runs on the control worker."""
 
     def __init__(self, client: Client) -> None:
-        """Tell of the client's own keys: the worker's."""
+        """Report whether this client, the worker's own, encrypts payloads."""
         self._encrypts = client.data_converter.payload_codec is not None
 
     @activity.defn(name=proofs.PROVE_KEYS.name)
     async def prove(self, input: ProveKeys) -> KeysProven:
-        """Say again what was asked: who has another key, or none, can read neither."""
+        """Repeat the caller's nonce: with another key, or none, neither side could read it."""
         return KeysProven(nonce=input.nonce, encrypted=self._encrypts)

@@ -1,4 +1,4 @@
-"""`install.readme`: the app's page for people, with an install's values and without secrets."""
+"""`install.readme`: the app's readme, rendered with the install's values and without secrets."""
 
 import asyncio
 
@@ -18,17 +18,17 @@ _MOST_PROBLEMS = 50
 
 
 class ReadmeActivities:
-    """Runs on the install worker, which alone has the values."""
+    """Runs on the install worker, since only it has the values."""
 
     def __init__(self, workplace: Workplace) -> None:
         self._workplace = workplace
 
     @activity.defn(name=readmes.READ_README.name)
     async def read(self, input: ReadReadme) -> Readme:
-        """The readme of the release that is deployed, or provisioned.
+        """The readme of the release that is deployed, or else provisioned.
 
         Raises:
-            NotThere: nothing is, or the app has no readme.
+            NotThere: nothing is deployed or provisioned, or the app has no readme.
             BadInput: an input is missing.
         """
         async with heartbeating():

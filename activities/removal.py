@@ -1,7 +1,7 @@
-"""Removes what tools left on this machine, also where they forbade it.
+"""Removes files that tools left on this machine, even from read-only folders.
 
-Go makes the folders of its module cache read-only, and a worker that is not root cannot empty those
-as they are.
+Go, for example, makes the folders of its module cache read-only; a worker that is not root must
+make them writable first.
 """
 
 import errno
@@ -19,20 +19,20 @@ from pathlib import Path
 _log = logging.getLogger(__name__)
 
 _ESCAPED = re.compile(r"\\([0-7]{3})")
-"""A blank and the like, as the list of mounts has them."""
+"""A blank or similar character, as it is escaped in the list of mounts."""
 
 _MOST_SHOWN = 300
-"""Characters of what a program says."""
+"""Characters of a program's message that are shown."""
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link, or a folder with all that is in it; blocks.
+    """Remove a file, a link, or a folder with everything in it; blocks.
 
-    What cannot be removed stays, and all else goes; but nothing of a folder in which a file system
-    is mounted.
+    What can be removed is removed even if something else cannot. But if a file system is mounted in
+    the folder, nothing in it is removed.
 
     Raises:
-        OSError: something stays, and why.
+        OSError: something could not be removed.
     """
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
@@ -50,10 +50,10 @@ def remove(path: Path) -> None:
 
 
 def remove_each(paths: Iterable[Path]) -> list[Path]:
-    """Remove them, and tell in the log of each that stays; blocks.
+    """Remove all of them, and log a warning about each that could not be removed; blocks.
 
     Returns:
-        Those that stay.
+        Those that could not be removed.
     """
     left = []
     for path in paths:
@@ -62,8 +62,8 @@ def remove_each(paths: Iterable[Path]) -> list[Path]:
         except OSError as error:
             left.append(path)
             _log.warning(
-                "%s could not be removed (%s), and stays; everything else goes on. A tool of "
-                "another user may have made it: remove it as that user, or as root.",
+                "%s could not be removed (%s) and is left there; the work goes on. Another user's "
+                "tool may have created it: remove it as that user, or as root.",
                 path,
                 error,
             )
@@ -71,7 +71,8 @@ def remove_each(paths: Iterable[Path]) -> list[Path]:
 
 
 def _require_no_mount(folder: Path) -> None:
-    """What a script mounted there and left may be all that the customer has elsewhere."""
+    """Raise OSError if a script left a mount in the folder: what is mounted may be the customer's
+    only copy of their data."""
     if sys.platform != "linux":
         return
     inside = f"{folder.resolve()}{os.sep}"
@@ -79,7 +80,7 @@ def _require_no_mount(folder: Path) -> None:
         fields = line.split(" ")
         mounted = _ESCAPED.sub(_unescaped, fields[4]) if len(fields) > 4 else ""
         if mounted.startswith(inside):
-            raise OSError(errno.EBUSY, "a file system is mounted there: unmount it", mounted)
+            raise OSError(errno.EBUSY, "a file system is mounted there; unmount it", mounted)
 
 
 def _unescaped(escaped: re.Match[str]) -> str:
@@ -87,7 +88,7 @@ def _unescaped(escaped: re.Match[str]) -> str:
 
 
 def _remove_deep(folder: Path) -> None:
-    """Folders in folders, more than a walk of this Python's can go down, or a path can name."""
+    """For folders that are nested too deeply for Python's recursion or for a path's length."""
     for program in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
         ran = subprocess.run(
             [*program, "--", str(folder)], capture_output=True, text=True, check=False
@@ -98,7 +99,7 @@ def _remove_deep(folder: Path) -> None:
 
 
 def _make_writable(folder: Path) -> None:
-    """Let the owner list and change the folder and those in it; links are not followed."""
+    """Make the folder and its subfolders readable and writable; does not follow links."""
     _open(folder)
     for parent, folders, _ in os.walk(folder):
         for name in folders:
@@ -106,7 +107,7 @@ def _make_writable(folder: Path) -> None:
 
 
 def _open(folder: Path) -> None:
-    # Another user's folder stays as it is, and whether it is in the way will be seen.
+    # Another user's folder cannot be changed; removing it may then fail.
     with suppress(PermissionError):
         mode = folder.lstat().st_mode
         if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:

@@ -1,8 +1,8 @@
-"""Drops what old runs left: their plans, and the files of their tools, hold secrets in clear.
+"""Drops the plans and tools' files of old runs, since they hold secrets in clear.
 
-The newest runs keep theirs, for whoever must find out what happened. Journals stay: they are small,
-hold no secrets, and keep anything from being done twice. A run that has an operation without an
-outcome is kept for a week more, since another attempt may look for its tool.
+Those of the newest runs are kept, so that people can find out what happened. Journals are kept:
+they are small, hold no secrets, and keep anything from being done twice. A run with an operation
+that has no outcome is kept for another week, since another attempt may look for its tool.
 """
 
 import logging
@@ -18,10 +18,10 @@ from store.interface import Store
 from store.journal import Journal
 
 KEPT_RUNS = 20
-"""Of those that change the install, and of each action."""
+"""The number of runs that are kept: of those that change the install, and of each action."""
 
 STEP = "step"
-"""The verb in the keys of an action's operations."""
+"""The verb in the keys of operations that run an action's step."""
 
 _UNSETTLED_SECONDS = 7 * 24 * 3600.0
 
@@ -29,28 +29,28 @@ _log = logging.getLogger(__name__)
 
 
 def drop_what_old_runs_left(workplace: Workplace) -> None:
-    """Drop it at the end of a run; blocks.
+    """To be called at the end of a run; blocks.
 
-    The next run's end tries again: this one went well whatever becomes of old files.
+    Errors are only logged, since they do not concern this run, and the next run tries again.
     """
     try:
         drop_old_runs(workplace.store, workplace.data / "runs", workplace.holds_only_copy)
     except (StoreError, OSError) as error:
-        _log.warning("Old plans and files of tools could not be dropped: %s", error)
+        _log.warning("Old runs' plans and tools' files could not be dropped: %s", error)
 
 
 def drop_old_runs(
     store: Store, runs: Path, holds_only_copy: Callable[[Path], bool], now: float | None = None
 ) -> None:
-    """Drop the plans of all but the newest runs, and the folders of all but the newest; blocks.
+    """Drop the plans and folders of all but the newest runs; blocks.
 
-    A folder that cannot be removed is told in the log.
+    A folder that cannot be removed is named in the log.
 
     Args:
-        store: The install's store; plans are in it.
-        runs: The folder on this machine that holds a folder for each run.
-        holds_only_copy: Whether a run's folder holds what is nowhere else; it stays then.
-        now: Epoch seconds; by default, the time now.
+        store: The install's store, which has the plans.
+        runs: The folder on this machine that has a folder for each run.
+        holds_only_copy: Whether a run's folder holds the only copy of something; it is kept then.
+        now: Epoch seconds; by default the current time.
 
     Raises:
         StoreError: the store cannot be read or written.
@@ -70,8 +70,8 @@ def drop_old_runs(
 
 
 def _groups(runs: Path) -> dict[str, list[str]]:
-    """The runs that have a folder here, by what they count against: an action that runs every few
-    minutes must not push out what the last deploys left.
+    """The runs that have a folder here, by action; each group is counted separately, so that an
+    action that runs every few minutes does not push out the last deploys.
 
     Returns:
         The runs by action; those that change the install are under the empty name.
@@ -85,14 +85,14 @@ def _groups(runs: Path) -> dict[str, list[str]]:
 
 
 class _History:
-    """What the journal tells of runs."""
+    """What the journal knows about runs."""
 
     def __init__(self, journal: Journal, now: float) -> None:
         self._journal = journal
         self._now = now
 
     def old(self, runs: Iterable[str]) -> list[str]:
-        """Those of the runs that are not among the newest, and have ended."""
+        """Those of the given runs that are not among the newest and have ended."""
         names = set(runs)
         if len(names) <= KEPT_RUNS:
             return []
@@ -100,7 +100,7 @@ class _History:
         return [run for run in newest_first[KEPT_RUNS:] if self._has_ended(run)]
 
     def _when(self, run: str) -> float:
-        """About when the run was at work: any operation of it tells."""
+        """Roughly when the run was at work: when any one of its operations was last tried."""
         keys = self._journal.operations(run)
         entry = self._journal.entry(keys[0]) if keys else None
         return entry.newest_attempt_at if entry else 0.0

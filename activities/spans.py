@@ -1,9 +1,8 @@
-"""Spans: an activity's attempt, and each tool that it runs, as parts of the trace of a run.
+"""Spans: an activity's attempt and each tool that it runs, as parts of a run's trace.
 
-What they tell is decided here alone, and it is names, ids, digests and numbers. Of an error it is
-the type, never the words; of a tool its label and its end, never what it was called with or
-printed. An input's values, outputs and messages are nowhere read for a span, so nothing secret gets
-into one.
+This module alone decides what spans contain: names, ids, digests and numbers. For an error that is
+its type, never its message; for a tool its label and how it ended, never its arguments or output.
+Input values, outputs and messages are never read for a span, so no secret can get into one.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -20,44 +19,46 @@ from contracts.installs import DESCRIBE
 Value = str | int | bool
 
 NAMED: Final = ("app", "component", "action", "step", "subject", "release")
-"""What of an input is told: names, a digest and a number, by the contract's types. Whose install it
-is stands in each resource: the gateway writes it there, and takes nobody's word for it."""
+"""The fields of an input that become attributes: names, a digest and a number, by the contract's
+types. The install is not among them: the gateway adds it to each resource from the caller's
+identity."""
 
-UNTOLD: Final = frozenset({DESCRIBE.name})
-"""Of no run: Install asks it of workers that stand idle, which do without what makes spans."""
+WITHOUT_SPANS: Final = frozenset({DESCRIBE.name})
+"""Activities that get no span, since they belong to no run: Install calls this one on idle workers,
+which should not have to load the tracing library."""
 
 
 class Span(Protocol):
-    """Something that takes time; it is sent once it has ended."""
+    """A piece of work that takes time; the span is sent once it has ended."""
 
     def child(self, name: str, attributes: Mapping[str, Value]) -> "Span":
-        """Begin a part of it."""
+        """Begin a span within this one."""
 
     def end(self, outcome: str, *, failed: bool, attributes: Mapping[str, Value]) -> None:
-        """End it; `outcome` is one word."""
+        """End the span; `outcome` is one word."""
 
 
 class Tracer(Protocol):
-    """Where spans go. It must neither fail nor delay what they tell of."""
+    """Where spans go. It must neither fail nor delay the work that they describe."""
 
     async def begin(self, name: str, run_id: str, attributes: Mapping[str, Value]) -> Span | None:
-        """Begin a span in the trace of a workflow's run; None while none can be made."""
+        """Begin a span in the trace of a workflow's run; None while that is not possible."""
 
 
 _now: Final[ContextVar[Span | None]] = ContextVar("span", default=None)
-"""Of the running activity's attempt."""
+"""The span of the running activity's attempt."""
 
 
 @asynccontextmanager
 async def attempt(tracer: Tracer | None, arguments: Sequence[Any]) -> AsyncIterator[None]:
-    """Tell of the running activity's attempt, which the block is.
+    """Make a span for the running activity's attempt; the block is the attempt.
 
     Args:
-        tracer: Where to; None: nobody is told.
-        arguments: What it was called with.
+        tracer: Receives the span; None means that none is made.
+        arguments: The activity's arguments.
     """
     span = None
-    if tracer is not None and activity.info().activity_type not in UNTOLD:
+    if tracer is not None and activity.info().activity_type not in WITHOUT_SPANS:
         span = await _begun(tracer, arguments)
     if span is None:
         yield
@@ -73,7 +74,7 @@ async def attempt(tracer: Tracer | None, arguments: Sequence[Any]) -> AsyncItera
 
 @contextmanager
 def tool(label: str, *, attached: bool = False) -> Iterator["ToolSpan"]:
-    """Tell of a tool's run, which the block is.
+    """Make a span for a tool's run; the block is the run.
 
     Args:
         label: The run's label.
@@ -89,13 +90,13 @@ def tool(label: str, *, attached: bool = False) -> Iterator["ToolSpan"]:
 
 
 class ToolSpan:
-    """How the run of a tool ended, as far as it is told."""
+    """Collects how the run of a tool ended, as far as the span says so."""
 
     def __init__(self, found: dict[str, Value]) -> None:
         self._found = found
 
     def ended(self, end: ToolEnd | None) -> None:
-        """Tell how it ended; None: it was never started."""
+        """Set how the run ended; None means that the tool was never started."""
         if end is None:
             self._found["exclave.outcome"] = "not started"
             return
@@ -112,7 +113,7 @@ class ToolSpan:
 
 @contextmanager
 def _until_the_end(span: Span) -> Iterator[dict[str, Value]]:
-    """End the span with the block; what it puts into the dictionary is told."""
+    """End the span with the block; what the block puts into the dictionary becomes attributes."""
     found: dict[str, Value] = {}
     try:
         yield found
@@ -130,10 +131,10 @@ def _until_the_end(span: Span) -> Iterator[dict[str, Value]]:
 
 async def _begun(tracer: Tracer, arguments: Sequence[Any]) -> Span | None:
     info = activity.info()
-    # An activity that no workflow called is a run of its own.
+    # An activity without a workflow is a run by itself.
     run_id = info.workflow_run_id or info.activity_run_id or ""
     attributes: dict[str, Value] = {
-        # As Temporal's own SDKs call them.
+        # The names that Temporal's own SDKs use.
         "temporalWorkflowID": info.workflow_id or "",
         "temporalRunID": run_id,
         "temporalActivityID": info.activity_id,

@@ -1,4 +1,4 @@
-"""What an activity that is not registered runs as: it is written into the journal, and refused."""
+"""Handles activities that are not registered: they are recorded in the audit log, and refused."""
 
 from collections.abc import Sequence
 
@@ -11,17 +11,17 @@ from apps.display_text import shown
 
 @activity.defn(dynamic=True)
 async def refuse_unknown(args: Sequence[RawValue]) -> None:
-    """Refuse it; the customer's guard stands before this, too, and has written it down."""
+    """Refuse the activity; the customer's guard, which runs first, has recorded it."""
     raise unknown_activity()
 
 
 def unknown_activity() -> ApplicationError:
-    """The error of an activity that this worker does not know: of the type that the SDK itself
-    gives it, which workflows and commands take for a worker that is older than they are."""
+    """The error for an activity that this worker does not know. It has the SDK's own type, from
+    which workflows and commands conclude that the worker is older than they are."""
     name = shown(activity.info().activity_type)
     return ApplicationError(
-        f"This worker knows no activity {name!r}: it is older than what asks for it, or that is "
-        "none of Exclave's.",
+        f"This worker knows no activity {name!r}: either it is older than the caller, or that is "
+        "not an activity of Exclave.",
         type="NotFoundError",
         non_retryable=True,
     )

@@ -1,4 +1,4 @@
-"""What the activities of an install worker work with."""
+"""What an install worker's activities work with: its store, state, releases, engines and policy."""
 
 import asyncio
 from collections.abc import Callable
@@ -35,27 +35,27 @@ class Workplace:
     state: InstallState
     operations: Operations
     open_releases: "Callable[[], ReleaseReader]"
-    """An idle worker has not imported what reads them."""
+    """Opens the release reader, which an idle worker does not import."""
     engines: tuple[Engine, ...]
-    """What deploys parts here."""
+    """The engines that this worker has."""
     rules: Rules = field(default_factory=Rules)
-    """What the customer allows."""
+    """The customer's policy."""
 
     @cached_property
     def releases(self) -> "ReleaseReader":
-        """What the releases hold."""
+        """The reader of releases."""
         return self.open_releases()
 
     def holds_only_copy(self, run: Path) -> bool:
-        """Whether a run's folder holds what an engine has nowhere else; blocks."""
+        """Whether a run's folder holds an engine's only copy of something; blocks."""
         return any(engine.holds_only_copy(run) for engine in self.engines)
 
     def work_folder(self, component: str) -> Path:
-        """What a component is made from; rebuilt from the release whenever it is not there."""
+        """The folder with a part's files; rebuilt from the release if it is missing."""
         return self.data / "work" / self.install / component
 
     def module_folder(self, component: str) -> Path:
-        """Where a component's tool works: in all of that, or in a folder of it."""
+        """The folder that a part's tool works in: the work folder, or a folder within it."""
         folder = self.work_folder(component)
         unpacked = unpacked_at(folder)
         return unpacked.folder if unpacked else folder

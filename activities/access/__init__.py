@@ -1,1 +1,1 @@
-"""Enrolment on the control side: tokens are minted and proofs are checked here, and only here."""
+"""Enrolment on the control side: the only place that mints tokens and checks proofs."""

@@ -29,18 +29,18 @@ from wire.enrolment.token import InvalidToken, TokenId, answer_bytes, sealed_abo
 from wire.enrolment.worker_identity import thumbprint
 
 PayloadKeys = Callable[[str], bytes]
-"""What a worker needs to read its payloads, by its subject."""
+"""Returns the keys with which a worker reads its payloads, by its subject."""
 
 
 def no_payload_keys(subject: str) -> bytes:
-    """Payloads are plain: there is nothing to hand out."""
+    """For plain payloads: there are no keys to hand out."""
     return b""
 
 
 class AccessActivities:
-    """What needs the enrolment key."""
+    """The activities that need the enrolment key."""
 
-    def __init__(  # noqa: PLR0913 - of a control worker, each has another source
+    def __init__(  # noqa: PLR0913 - each comes from another source
         self,
         authority: EnrolmentAuthority | None,
         namespace: str,
@@ -53,12 +53,12 @@ class AccessActivities:
         """Enrol workers of the org `namespace`.
 
         Args:
-            authority: The enrolment keys; without them whoever asks is told that there are none.
+            authority: The enrolment keys; without them every request is refused.
             namespace: The org.
-            vouching: The clouds that may vouch for machines; by default, as the clouds are.
-            payload_keys: What each worker is handed, sealed to it.
-            clock: Seconds since 1970; by it tokens expire.
-            build_enrolment: What build workers are given; None where there is no gateway.
+            vouching: The clouds that may vouch for machines; by default the real ones.
+            payload_keys: Returns what each worker is handed, sealed to it.
+            clock: Seconds since 1970, by which tokens expire.
+            build_enrolment: What build workers are given; None if there is no gateway.
         """
         self._given = authority
         self._namespace = namespace
@@ -78,10 +78,10 @@ class AccessActivities:
 
     @activity.defn(name=declared.MINT_TOKEN.name)
     async def mint_token(self, input: MintToken) -> MintedToken:
-        """Make a one-time token, sealed to whoever asked.
+        """Make a one-time token, sealed to the caller's key.
 
         Raises:
-            BadInput: the key to seal to is none.
+            BadInput: the caller's key is not a valid key.
         """
         expires = int(self._clock()) + input.lifetime_seconds
         named = TokenId.fresh(self._namespace, input.subject, expires)
@@ -90,7 +90,7 @@ class AccessActivities:
         try:
             sealed = seal(token, decoded(input.seal_to), sealed_about("token", input.subject))
         except ValueError:
-            raise BadInput("seal_to is no X25519 public key.") from None
+            raise BadInput("seal_to is not an X25519 public key.") from None
         when = datetime.fromtimestamp(expires, UTC).isoformat()
         enrolment = ""
         if input.subject == BUILD and self._build_enrolment is not None:
@@ -99,13 +99,13 @@ class AccessActivities:
 
     @activity.defn(name=declared.VERIFY_ENROLMENT.name)
     async def verify_enrolment(self, input: VerifyEnrolment) -> VerifiedEnrolment:
-        """Check the proof, and answer with what only the worker can read.
+        """Check the proof, and answer with payload keys that only the worker can read.
 
         Raises:
-            CredentialsRefused: the proof does not hold; its details have a code.
-            Unreachable: the cloud that vouches does not answer.
+            CredentialsRefused: the proof is not valid; the error's details have a code.
+            Unreachable: the cloud that should vouch does not answer.
         """
-        # In a thread: a cloud may take seconds to answer.
+        # In a thread, since a cloud may take seconds to answer.
         return await asyncio.to_thread(self._verified, input)
 
     def _verified(self, input: VerifyEnrolment) -> VerifiedEnrolment:
@@ -121,10 +121,12 @@ class AccessActivities:
         if request.earlier is not None:
             key = self._check_earlier(request.earlier, request)
             return VerifiedEnrolment(enrolled=self._answer(request, key))
-        raise _refused("malformed", "An enrolment is proven by a token, a cloud, or an answer.")
+        raise _refused(
+            "malformed", "An enrolment needs a token, a cloud's document, or an earlier answer."
+        )
 
     def _check_earlier(self, shown: EarlierAnswer, request: EnrolRequest) -> EnrolmentKey:
-        """What the control side has signed once says that it took these keys for this worker's."""
+        """An answer that the control side once signed proves that it accepted these keys."""
         key = self._authority.which_signed(
             shown.signature, answer_bytes(request.subject, request.keys, shown.sealed)
         )
@@ -149,9 +151,9 @@ class AccessActivities:
             raise _refused(
                 "token_invalid",
                 "This token was not made by this control plane, or does not belong to these keys. "
-                "Render the stack anew for a fresh one.",
+                "Render the stack again for a new one.",
             )
-        # From here on the id is known to be genuine.
+        # From here on the token's id is known to be genuine.
         if (named.org, named.subject) != (org, request.subject):
             raise _refused(
                 "token_foreign",
@@ -162,8 +164,8 @@ class AccessActivities:
         if named.expires <= now:
             raise _refused(
                 "token_expired",
-                f"This token ended at {_at(named.expires)}; by the control plane's clock it is "
-                f"{_at(now)}. Render the stack anew for a fresh one.",
+                f"This token expired at {_at(named.expires)}; by the control plane's clock it is "
+                f"{_at(now)}. Render the stack again for a new one.",
             )
         return key, named
 
@@ -186,7 +188,7 @@ class AccessActivities:
         except NotVouched as error:
             raise _refused("not_vouched", str(error)) from None
         except OSError as error:
-            raise Unreachable(f"{shown.kind} cannot be asked who the machine is: {error}") from None
+            raise Unreachable(f"{shown.kind} cannot identify the machine now: {error}") from None
         return key, principal
 
     def _answer(self, request: EnrolRequest, key: EnrolmentKey) -> Enrolled:
@@ -198,7 +200,7 @@ class AccessActivities:
                 sealed_about("payload keys", subject),
             )
         except ValueError:
-            raise _refused("malformed", "The worker's sealing key is no X25519 key.") from None
+            raise _refused("malformed", "The worker's sealing key is not an X25519 key.") from None
         return Enrolled(
             subject=subject,
             thumbprint=_thumbprint(request),

@@ -1,7 +1,7 @@
-"""The control side's enrolment key: it makes tokens, and knows the secret of each without a list.
+"""The control side's enrolment key: it makes tokens, and derives each token's secret from its id.
 
-Gateways have no part of it. So a stolen gateway can neither make a token, nor enrol a key with one
-that passes through it, nor answer a worker in the control side's name.
+Gateways do not have it. So a stolen gateway cannot make a token, cannot enrol its own key with a
+token that passes through it, and cannot answer a worker in the control side's name.
 """
 
 import hmac
@@ -32,7 +32,7 @@ class EnrolmentKeyUnusable(Exception):
 
 @dataclass(frozen=True)
 class EnrolmentKey:
-    """One key of the control side, and what is derived from it."""
+    """One key of the control side, and the keys derived from it."""
 
     secret: bytes
 
@@ -41,10 +41,10 @@ class EnrolmentKey:
 
     @staticmethod
     def read(path: Path) -> "EnrolmentKey":
-        """The key in a file: 32 random bytes as base64url.
+        """Reads a key from a file: 32 random bytes as base64url.
 
         Raises:
-            EnrolmentKeyUnusable: it cannot be read, or is no key.
+            EnrolmentKeyUnusable: the file cannot be read, or does not hold a key.
         """
         try:
             secret = decoded(read_private(path).strip())
@@ -58,32 +58,33 @@ class EnrolmentKey:
 
     @staticmethod
     def make(path: Path) -> "EnrolmentKey":
-        """Write a new key into a file that is not there yet; only its owner can read it.
+        """Write a new key into a new file that only its owner can read.
 
         Raises:
-            FileExistsError: it is there.
+            FileExistsError: the file exists.
         """
         key = EnrolmentKey(secrets.token_bytes(_KEY_BYTES))
         write_new(path, f"{encoded(key.secret)}\n".encode("ascii"))
         return key
 
     def token(self, id: str) -> EnrolmentToken:
-        """The token of an id."""
+        """The token with that id."""
         return EnrolmentToken(id, hmac.digest(self._derived(b"tokens"), id.encode(), "sha256"))
 
     @property
     def signing(self) -> Ed25519PrivateKey:
-        """Signs the answers to workers."""
+        """The key that signs answers to workers."""
         return Ed25519PrivateKey.from_private_bytes(self._derived(b"answers"))
 
     @property
     def opening(self) -> X25519PrivateKey:
-        """Opens what workers seal to the control side."""
+        """The key that opens what workers seal to the control side."""
         return X25519PrivateKey.from_private_bytes(self._derived(b"documents"))
 
     @property
     def public(self) -> str:
-        """What stacks carry: by it a worker knows the control side's answer, and seals to it."""
+        """The public halves, which stacks carry: a worker checks the control side's answer with
+        them, and seals to it."""
         return encoded(
             self.signing.public_key().public_bytes_raw()
             + self.opening.public_key().public_bytes_raw()
@@ -95,14 +96,14 @@ class EnrolmentKey:
 
 
 def _no_key(path: Path) -> str:
-    return f"{path} is no enrolment key: 32 random bytes as base64url are."
+    return f"{path} is not an enrolment key, which is 32 random bytes as base64url."
 
 
 class EnrolmentAuthority:
-    """All keys of the control side: the first makes tokens, every one still checks its own."""
+    """All keys of the control side: the newest makes tokens, each still checks its own."""
 
     def __init__(self, keys: Sequence[EnrolmentKey]) -> None:
-        """Take the keys, the newest first; there has to be one."""
+        """Use these keys, the newest first; there must be at least one."""
         if not keys:
             raise EnrolmentKeyUnusable("There is no enrolment key; name at least one.")
         self._keys = tuple(keys)
@@ -119,16 +120,16 @@ class EnrolmentAuthority:
 
     @property
     def token_keys(self) -> list[str]:
-        """The public halves by which tokens and answers of each of the keys are known."""
+        """The public halves with which each key's tokens and answers are recognised."""
         keys = self._keys[:TOKEN_KEYS]
         return [encoded(key.signing.public_key().public_bytes_raw()) for key in keys]
 
     def which_made(self, id: str, proves: Callable[[EnrolmentToken], bool]) -> EnrolmentKey | None:
-        """The key whose token of this id proves it, if any."""
+        """The key whose token with this id satisfies `proves`, if any."""
         return next((key for key in self._keys if proves(key.token(id))), None)
 
     def which_signed(self, signature: str, data: bytes) -> EnrolmentKey | None:
-        """The key that has signed this, if any."""
+        """The key that signed the data, if any."""
         for key in self._keys:
             with suppress(InvalidSignature, ValueError):
                 key.signing.public_key().verify(decoded(signature), data)
@@ -136,10 +137,10 @@ class EnrolmentAuthority:
         return None
 
     def open(self, sealed: str, about: bytes) -> tuple[EnrolmentKey, bytes]:
-        """Open what a worker sealed to the control side; and the key that it was sealed to.
+        """Open what a worker sealed to the control side; also returns the key it was sealed to.
 
         Raises:
-            CannotUnseal: to none of them.
+            CannotUnseal: it is sealed to none of the keys.
         """
         for key in self._keys:
             try:

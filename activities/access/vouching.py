@@ -1,7 +1,7 @@
-"""A cloud vouches for a machine: what each one's document is, and how it is checked.
+"""A cloud vouches for a machine: which document each cloud gives, and how it is checked.
 
-Every document is bound to the worker and its key, or to the audience that is pinned, so that what
-somebody else's system was shown cannot be used here.
+Every document is bound to the worker and its key, or to the pinned audience, so that a document
+made for another system cannot be used here.
 """
 
 import json
@@ -24,7 +24,7 @@ _SIGNED = re.compile(
     r"AWS4-HMAC-SHA256 Credential=[A-Za-z0-9]+/[0-9]{8}/[a-z0-9-]+/sts/aws4_request, ?"
     r"SignedHeaders=([a-z0-9;-]+), ?Signature=[0-9a-f]{64}"
 )
-"""The whole header: where a part of it came twice, AWS might take the other one."""
+"""Must match the whole header: if a part came twice, AWS might use the other one."""
 _ACCOUNT = re.compile(r"<Account>([0-9]{12})</Account>")
 _ARN = re.compile(r"<Arn>([^<]{1,2048})</Arn>")
 _ROLE_ARN = re.compile(r"arn:[a-z-]+:sts::([0-9]{12}):assumed-role/([^/]+)/[^/]+")
@@ -41,39 +41,40 @@ class NotVouched(Exception):
 
 
 class Cloud(Protocol):
-    """One way to vouch."""
+    """One way to vouch for a machine."""
 
     def verify(self, pinned: CloudIdentity, document: bytes, bound: str) -> str:
-        """Whom the document is of, if that is who is pinned.
+        """Check that the document is the pinned identity's, and return that identity's name.
 
         Args:
-            pinned: Who it has to be.
+            pinned: The identity that the machine must have.
             document: What the cloud gave to the machine.
-            bound: Names the worker and its key; the document has to be made for it.
+            bound: Names the worker and its key; the document must be made for it.
 
         Raises:
-            NotVouched: it does not hold.
+            NotVouched: the document is not valid, or another identity's.
             OSError: the cloud does not answer.
         """
 
 
 @dataclass(frozen=True)
 class Aws:
-    """A signed STS GetCallerIdentity request, which is sent on to STS: AWS says who signed it."""
+    """The document is a signed STS GetCallerIdentity request. It is forwarded to STS, which says
+    who signed it."""
 
     endpoints: Sequence[str] = ()
-    """URLs that are asked beside those of AWS, for a partition of one's own."""
+    """URLs that are allowed in addition to those of AWS, for a private partition."""
 
     def verify(self, pinned: CloudIdentity, document: bytes, bound: str) -> str:
-        """As `Cloud` says."""
+        """As `Cloud.verify`."""
         try:
             request = json.loads(document)
             url, sent = str(request["url"]), dict(request["headers"])
             headers = {str(name).lower(): str(value) for name, value in sent.items()}
         except (ValueError, KeyError, TypeError) as error:
-            raise NotVouched("This is no signed request to STS.") from error
+            raise NotVouched("This is not a signed request to STS.") from error
         if not (_STS.fullmatch(url) or url in self.endpoints):
-            raise NotVouched("The request is not one to AWS STS.")
+            raise NotVouched("The request is not addressed to AWS STS.")
         signed = _SIGNED.fullmatch(headers.get("authorization", ""))
         names = signed[1].split(";") if signed else []
         if headers.get(BOUND_HEADER) != bound or not {"host", BOUND_HEADER} <= set(names):
@@ -87,7 +88,7 @@ class Aws:
                 answer = client.post(url, headers=headers, content=STS_BODY)
         except httpx.HTTPError as error:
             raise OSError(f"{url} does not answer ({type(error).__name__})") from error
-        # STS tells of its limits by the status of a bad request.
+        # When STS throttles, it answers with the status of a bad request.
         is_busy = answer.status_code == 400 and _THROTTLED in answer.text[:_LARGEST_ANSWER]
         if answer.status_code >= 500 or answer.status_code == 429 or is_busy:
             raise OSError(f"{url} answers {answer.status_code}")
@@ -104,7 +105,7 @@ class Aws:
             raise NotVouched("AWS STS did not say who the machine is.")
         role = _ROLE_ARN.fullmatch(arn[1])
         if role is None or role[1] != account[1]:
-            raise NotVouched(f"{arn[1]} is no role that a machine has.")
+            raise NotVouched(f"{arn[1]} is not a role that a machine can have.")
         if (role[1], role[2]) != (pinned.account, pinned.role):
             raise NotVouched(
                 f"The machine is {role[2]} of the account {role[1]}; pinned is {pinned.role} of "
@@ -115,13 +116,13 @@ class Aws:
 
 @dataclass(frozen=True)
 class OpenId:
-    """A token that the cloud signed, by OpenID Connect: so do Azure and Google Cloud."""
+    """The document is an OpenID Connect token that the cloud signed, as with Azure and Google."""
 
     def verify(self, pinned: CloudIdentity, document: bytes, bound: str) -> str:
-        """As `Cloud` says."""
+        """As `Cloud.verify`."""
         if not pinned.issuer or not pinned.subject:
             raise NotVouched("An issuer and a subject have to be pinned.")
-        # Without an audience of its own the token is made for this very key.
+        # Without a pinned audience, the token's audience must name this worker's key.
         audience = pinned.audience or bound
         try:
             claims: dict[str, Any] = jwt.decode(
@@ -134,7 +135,7 @@ class OpenId:
                 options={"require": ["exp", "iat", "iss", "aud", "sub"]},
             )
         except (jwt.InvalidTokenError, UnicodeDecodeError) as error:
-            raise NotVouched(f"The machine's token does not hold: {error}") from error
+            raise NotVouched(f"The machine's token is not valid: {error}") from error
         if claims["sub"] != pinned.subject:
             raise NotVouched(
                 f"The machine is {str(claims['sub'])[:200]!r}; pinned is {pinned.subject!r}."
@@ -151,7 +152,7 @@ class OpenId:
 
 
 def _keys_url(issuer: str) -> str:
-    """Where the issuer has its keys, as its discovery document says."""
+    """The URL of the issuer's keys, from its discovery document."""
     url = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
     try:
         with httpx.Client(timeout=_SECONDS, follow_redirects=False) as client:
@@ -167,12 +168,12 @@ def _keys_url(issuer: str) -> str:
 
 @dataclass(frozen=True)
 class Vouching:
-    """The clouds that may vouch, by their name."""
+    """The clouds that may vouch, by name."""
 
     clouds: dict[str, Cloud] = field(
         default_factory=lambda: {"aws": Aws(), "azure": OpenId(), "gcp": OpenId()}
     )
 
     def verify(self, pinned: CloudIdentity, document: bytes, bound: str) -> str:
-        """As `Cloud` says, by the cloud that is pinned."""
+        """As `Cloud.verify`, by the pinned cloud."""
         return self.clouds[pinned.kind].verify(pinned, document, bound)

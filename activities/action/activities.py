@@ -26,7 +26,7 @@ from contracts.errors import EngineFailed, NotThere, OutcomeUnknown
 from contracts.names import action_subject
 from store.install_records import ActionRun, Output
 
-_LOST: Final = "nobody saw how it ended"
+_LOST: Final = "how it ended is unknown"
 
 
 class ActionActivities:
@@ -37,7 +37,7 @@ class ActionActivities:
 
     @activity.defn(name=actions.SCOPE.name)
     async def scope(self, input: ScopeAction) -> ActionScope:
-        """Which steps the action has, in the release that is deployed or the one that is named.
+        """Which steps the action has, in the named release or else in the deployed one.
 
         Raises:
             NotThere: nothing is deployed and no release is named, or it has no such action.
@@ -89,7 +89,7 @@ class ActionActivities:
         lost = found is not None and found.outcome == "lost"
         if operation.started_elsewhere or lost:
             await asyncio.to_thread(self._record, input, action, None)
-            why = _LOST if lost else "it was lost with its machine"
+            why = _LOST if lost else "it ran on another machine, or its files are gone"
             raise _unknown(f"{input.action}, step {step.name!r}", why)
         config = await asyncio.to_thread(self._workplace.releases.config, input.app, input.release)
         place = self._workplace, config, step, input, operation.folder
@@ -123,14 +123,14 @@ class ActionActivities:
         }
         hidden = [one.value for one in outputs.values() if one.sensitive]
         keep_secrets(script.folder, script.mask.and_also(hidden).secrets)
-        # The steps of a run share the limit: its result holds the outputs of all of them.
+        # All steps of a run share one limit, since the run's result holds all of their outputs.
         others = sum(size for step, size in self._run(input).sent.items() if step != name)
         sent = as_sent(outputs, script.mask, LARGEST_SENT_BYTES - others)
         revision = self._record(input, action, outputs, sent_bytes(sent))
         return StepResult(step=name, outputs=sent, state_revision=revision)
 
     def _run(self, input: StepInput) -> ActionRun:
-        """What the run that the step belongs to has left so far."""
+        """The record of the step's run so far."""
         run = run_id(input)
         found = self._workplace.state.action_run(input.action, run)
         return found or ActionRun(action=input.action, status="running", run=run, begun=time.time())
@@ -138,7 +138,7 @@ class ActionActivities:
     def _record(
         self, input: StepInput, action: Action, left: Mapping[str, Output] | None, sent: int = 0
     ) -> int:
-        """Record what the step left, None if it failed; returns the state's new revision."""
+        """Record the step's outputs (None if it failed); returns the state's new revision."""
         before, name = self._run(input), action.steps[input.step].name
         outputs = {**before.outputs, **(left or {})}
         steps = {**_steps(before), name: {key: one.value for key, one in (left or {}).items()}}
@@ -175,7 +175,7 @@ def _steps(run: ActionRun) -> dict[str, JsonValue]:
 
 def _unknown(what: str, why: str) -> OutcomeUnknown:
     return OutcomeUnknown(
-        f"{what}: {why}, and whether it took effect is not known. It is not repeated; look, and "
+        f"{what}: {why}, and it may or may not have taken effect. It is not repeated; check, and "
         "run the action again."
     )
 
@@ -189,7 +189,7 @@ def _why_it_failed(what: str, end: ToolEnd, input: StepInput, mask: Mask) -> Exc
         case "lost":
             return _unknown(what, _LOST)
         case "lease_lost":
-            # Like one that was lost: it had begun, and a script cannot be taken up again.
+            # Treated as lost: the script had begun, and cannot be resumed.
             return _unknown(what, f"it was stopped, since {mask.text(end.message)}")
         case "interrupted":
             return EngineFailed(f"{what} was interrupted with its worker; it is not repeated.")

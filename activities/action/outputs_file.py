@@ -1,4 +1,4 @@
-"""What a step wrote to its outputs file: lines of `key=value`, or JSON objects, merged in order."""
+"""Reads a step's outputs file: lines of `key=value`, or JSON objects, merged in order."""
 
 import errno
 import json
@@ -13,10 +13,11 @@ from contracts.errors import EngineFailed
 from store.left_files import NoFileLeft, read_left
 
 LARGEST_BYTES = 1024 * 1024
-"""More than that belongs into a file of the customer's own."""
+"""Anything larger belongs in a file of its own."""
 
 _DEEPEST = 64
-"""Lists and objects in each other: those who read a result give up at some 200, around these."""
+"""Levels of nested lists and objects. Readers of a result fail at some 200 levels, including those
+around the outputs."""
 
 _NAME = re.compile(r"\w[\w.-]{0,127}")
 
@@ -28,14 +29,14 @@ _REST = re.compile(r"[A-Za-z0-9+/]{1,76}={1,2}")
 """The last line of base64 that ends with padding, which looks like a name."""
 
 _OF_THE_MACHINE = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-"""It has too little of something now; anything else lies in what the step left."""
+"""The machine is short of something, which may pass; any other error is the file's fault."""
 
 
 def read_outputs_file(file: Path) -> dict[str, JsonValue]:
-    """Read the file that a step was given; one that it removed holds nothing. Blocks.
+    """Read a step's outputs file; if the step removed it, there are no outputs. Blocks.
 
     Raises:
-        EngineFailed: it is no file of its own, or too large; and as `parse_outputs`.
+        EngineFailed: it is not a regular file, or too large; otherwise as `parse_outputs`.
     """
     try:
         return parse_outputs(read_left(file, LARGEST_BYTES))
@@ -53,10 +54,10 @@ def read_outputs_file(file: Path) -> dict[str, JsonValue]:
 
 
 def parse_outputs(content: bytes) -> dict[str, JsonValue]:
-    """Read an outputs file; a later value of a key wins.
+    """Parse the content of an outputs file; if a key comes twice, the later value counts.
 
     Raises:
-        EngineFailed: naming the line that is neither of the two forms.
+        EngineFailed: a line has neither of the two forms; the message names it.
     """
     if len(content) > LARGEST_BYTES:
         raise EngineFailed(
@@ -88,7 +89,7 @@ def _object(text: str, position: int) -> tuple[dict[str, JsonValue], int]:
         decoder = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
         found, end = decoder.raw_decode(text, position)
         _require_shallow(found)
-        # A character's number may be half of one, which can be sent to nobody.
+        # A \u escape may be half of a surrogate pair, which cannot be encoded.
         json.dumps(found, ensure_ascii=False).encode()
     except RecursionError:
         why = "it is nested too deeply"
@@ -104,12 +105,12 @@ def _object(text: str, position: int) -> tuple[dict[str, JsonValue], int]:
 
 
 def _refuse(constant: str) -> object:
-    """Python would take what no other reader of JSON does."""
-    raise ValueError(f"{constant} is no JSON")
+    """Python would accept NaN and Infinity, which are not JSON."""
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _finite(number: str) -> float:
-    """Python takes what is too large for infinity, which is sent as null."""
+    """Python reads too large a number as infinity, which would be sent as null."""
     found = float(number)
     if not math.isfinite(found):
         raise ValueError("it holds too large a number")

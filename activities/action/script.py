@@ -23,58 +23,58 @@ from store.install_records import ActionRun
 from wire.private_files import make_private_folder, write_new
 
 STEP = "step"
-"""Name of the command, and label of the run."""
+"""The name of the command and the label of the run."""
 
 _GRACE_SECONDS = 3.0
-"""How long an interrupted script may take before its process group is told, too: a shell does not
-act on SIGINT while its child runs."""
+"""How long an interrupted script may take before its process group is signalled too, since a shell
+does not act on SIGINT while its child runs."""
 
 
 @dataclass(frozen=True)
 class Script:
-    """A step's script, as whoever takes its result needs it."""
+    """What is needed of a step's script to take its result."""
 
     folder: Path
-    """The operation's own."""
+    """The operation's folder."""
     mask: Mask
     digest: str = ""
-    """Of the text; empty where it is not to be run."""
+    """The digest of its text; empty if it will not be run."""
 
     @property
     def outputs(self) -> Path:
-        """The file that the step leaves its outputs in."""
+        """The file that the step writes its outputs to."""
         return self.folder / "outputs"
 
 
 def begun_script(
     workplace: Workplace, config: AppConfig, step: ActionStep, input: StepInput, folder: Path
 ) -> Script:
-    """The script of a step that an earlier attempt began; blocks. As `prepare_script`."""
+    """The script of a step that an earlier attempt began; otherwise as `prepare_script`. Blocks."""
     return Script(folder, _render(workplace, config, step, input).mask)
 
 
 def prepare_script(
     workplace: Workplace, config: AppConfig, step: ActionStep, input: StepInput, folder: Path
 ) -> tuple[Script, ToolRun]:
-    """Render the script and its environment, and make anew what it runs in; blocks.
+    """Render the script and its environment, and create the folder that it runs in; blocks.
 
-    For a step that has not begun: what lies in its folder then is of no use to anybody.
+    Only for a step that has not begun: an existing work folder is replaced.
 
     Args:
-        workplace: Where the state is.
+        workplace: The install's state and releases.
         config: The release's app config.
         step: The step.
-        input: What the activity was told.
-        folder: The operation's own folder.
+        input: The activity's input.
+        folder: The operation's folder.
 
     Raises:
         BadConfig: a template cannot be rendered, or a variable may not be set.
-        BadInput: an input is missing or does not fit; not where the action belongs to a teardown.
-        NotThere: the release does not hold the repository that the step runs in.
+        BadInput: an input is missing or invalid; not checked if the action belongs to a teardown.
+        NotThere: the release does not have the repository that the step runs in.
     """
     rendered = _render(workplace, config, step, input)
     text = rendered.text if rendered.text.endswith("\n") else rendered.text + "\n"
-    # The text itself is handed on, so what was hashed is what runs.
+    # The supervisor gets the text itself, so that what was hashed is what runs.
     script = Script(folder, rendered.mask, f"sha256:{sha256(text.encode()).hexdigest()}")
     identify(script=script.digest)
     root = folder / "work"
@@ -97,7 +97,7 @@ def prepare_script(
     }
     cwd = _repository(workplace, step, input, root / "repository") or root
     return script, ToolRun(
-        # It lies in a file: argv is for everybody on the machine to read.
+        # The script is passed in a file, since every user of the machine can read argv.
         commands=[Command(STEP, _interpreter(text), keeps_exit=True, script=text)],
         cwd=cwd,
         environment=environment,
@@ -109,7 +109,7 @@ def prepare_script(
 def _repository(
     workplace: Workplace, step: ActionStep, input: StepInput, destination: Path
 ) -> Path | None:
-    """The folder that the step runs in, as the release holds it; None where it runs in nothing."""
+    """The folder from the release that the step runs in; None if it names no repository."""
     if step.public_repo is None and step.connected_repo is None:
         return None
     unpacked = workplace.releases.unpack_step(
@@ -126,7 +126,7 @@ def _interpreter(text: str) -> list[str]:
 @dataclass(frozen=True)
 class _Rendered:
     text: str
-    """Of the script."""
+    """The script."""
     environment: Mapping[str, str]
     mask: Mask
 
@@ -150,7 +150,7 @@ def _render(
         raise BadInput("; ".join(error.problems)) from None
     except TemplateError as error:
         raise BadConfig(f"{input.action}, step {step.name!r}: {error}") from None
-    # The script as a whole is no secret that could be found in what it prints; its parts are.
+    # The script as a whole need not be masked in its output; the secrets in it must be.
     secrets += [one.value for one in environment.values() if one.sensitive] + secrets_passed_on()
     secrets += [text for one in (script, *environment.values()) for text in one.taken]
     return _Rendered(
@@ -161,12 +161,12 @@ def _render(
 
 
 def _tears_down(trigger: str) -> bool:
-    """Whether the action belongs to a teardown, which inputs that do not fit must not hold up."""
+    """Whether the action belongs to a teardown, which invalid inputs must not prevent."""
     return any(f"-{what}" in trigger for what in ("teardown", "deprovision"))
 
 
 def run_id(input: StepInput) -> str:
-    """The run that the step belongs to: two runs of one action may take turns, step by step."""
+    """The run that the step belongs to, since steps of two runs of one action may alternate."""
     return input.key.partition("/")[0]
 
 

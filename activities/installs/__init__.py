@@ -1,1 +1,1 @@
-"""Activities around the Install workflow: its open runs, the turn's holder, the worker itself."""
+"""Activities for the Install workflow: its open runs, schedules, stacks, and its worker."""

@@ -1,4 +1,4 @@
-"""`worker.describe`: what an install worker says of itself."""
+"""`worker.describe`: what an install worker reports about itself."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ from contracts.provisions import FEATURE_PROVISION
 from contracts.readmes import FEATURE_README
 
 PROTOCOL = 1
-"""Raised when an old control plane could no longer speak with this worker."""
+"""To be increased when an old control plane could no longer work with this worker."""
 
 _FEATURES = frozenset(
     {
@@ -36,7 +36,7 @@ _FEATURES = frozenset(
         FEATURE_README,
     }
 )
-"""What inputs may require of every worker of this version."""
+"""Features that inputs may require of every worker of this version."""
 
 _log = logging.getLogger(__name__)
 
@@ -50,24 +50,24 @@ class DescribeActivities:
 
     @activity.defn(name=installs.DESCRIBE.name)
     async def describe(self, input: DescribeInput) -> WorkerDescription:
-        """Its completion means that the worker is connected."""
+        """Describe the worker; that the activity completes means that the worker is connected."""
         async with heartbeating():
             return await asyncio.to_thread(describe, self._rules, self._engines)
 
 
 def features(engines: Iterable[Engine]) -> frozenset[str]:
-    """What inputs may require of a worker with these engines."""
+    """Features that inputs may require of a worker with these engines."""
     return _FEATURES | {engine.spec.feature for engine in engines}
 
 
 def describe(rules: Rules, engines: tuple[Engine, ...]) -> WorkerDescription:
-    """What the worker is, and what the customer's policy is about now; blocks."""
+    """The worker's description, with what the customer's policy sets now; blocks."""
     return rules.shown_in(_describe_program(engines))
 
 
 @lru_cache(maxsize=1)
 def _describe_program(engines: tuple[Engine, ...]) -> WorkerDescription:
-    """Protocol, features and tool versions; asked once a process, since tools come with it."""
+    """Protocol, features and tool versions; found once per process, since tools come with it."""
     return WorkerDescription(
         protocol=PROTOCOL,
         features=sorted(features(engines)),

@@ -1,4 +1,4 @@
-"""What the Install workflow asks the control plane: which runs are open, and when one ends."""
+"""What the Install workflow asks about runs: which ones are open, and when one ends."""
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -37,7 +37,7 @@ class InstallRuns:
 
     @activity.defn(name=installs.OPEN_RUNS.name)
     async def open_runs(self, input: OpenRunsInput) -> OpenRuns:
-        """The install's open runs and how each stands to the turn, oldest first."""
+        """The install's open runs, oldest first: whether each has or wants the turn."""
         async with heartbeating() as say:
             runs: list[OpenRun] = []
             async for workflow_id, run_id in self._open(input.install):
@@ -57,14 +57,15 @@ class InstallRuns:
             return OpenRuns(runs=runs)
 
     async def _open(self, install: str) -> AsyncIterator[tuple[str, str]]:
-        """Newest first, as visibility gives them: asked once, since it answers few questions."""
+        """The open runs, newest first as visibility lists them, with one query: Temporal limits
+        how many visibility queries it answers."""
         named = [f"WorkflowId STARTS_WITH '{kind}/{install}/'" for kind in _KINDS_WITH_TURN]
         query = f"({' OR '.join(named)}) AND {_OPEN}"
         async for execution in self._client.list_workflows(query):
             yield execution.id, execution.run_id
 
     async def _turn_of(self, workflow_id: str, run_id: str) -> RunTurn | None:
-        """The run's own answer; None if it has ended meanwhile, or will ask once it begins."""
+        """The run's answer; None if it has ended meanwhile, or has not begun yet."""
         handle = self._client.get_workflow_handle(workflow_id, run_id=run_id)
         try:
             turn: RunTurn = await handle.query(
@@ -72,14 +73,18 @@ class InstallRuns:
             )
             return turn
         except WorkflowQueryFailedError as error:
-            raise Unreachable(f"{workflow_id} does not answer for its turn: {error}") from None
+            raise Unreachable(
+                f"{workflow_id} does not say whether it has the turn: {error}"
+            ) from None
         except RPCError as error:
             if error.status == RPCStatusCode.NOT_FOUND or not await self._has_begun(handle):
                 return None
-            raise Unreachable(f"{workflow_id} does not answer for its turn: {error}") from None
+            raise Unreachable(
+                f"{workflow_id} does not say whether it has the turn: {error}"
+            ) from None
 
     async def _has_begun(self, handle: WorkflowHandle[Any, Any]) -> bool:
-        """A run whose start is delayed cannot be asked; its history has nothing but its start."""
+        """A run whose start is delayed cannot be queried; its history holds only its start."""
         try:
             return (await handle.describe()).history_length > 1
         except RPCError as error:
@@ -87,14 +92,14 @@ class InstallRuns:
 
     @activity.defn(name=installs.WATCH_RUN.name)
     async def watch_run(self, input: WatchRunInput) -> Nothing:
-        """Return when the run has ended, however it ended."""
+        """Return when the run has ended, in whatever way."""
         async with heartbeating() as say:
             say(f"waits for the end of {input.workflow_id}")
             handle = self._client.get_workflow_handle(
                 input.workflow_id, run_id=input.run_id or None
             )
             try:
-                # A failure is an end as well.
+                # A failure is an end too.
                 with suppress(WorkflowFailureError, WorkflowContinuedAsNewError):
                     await handle.result(follow_runs=False)
             except RPCError as error:

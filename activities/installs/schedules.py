@@ -1,4 +1,4 @@
-"""`install.set_schedules`: the actions that a clock starts, each as one of Temporal's schedules."""
+"""`install.set_schedules`: keeps a Temporal schedule for each action that runs at set times."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -37,8 +37,8 @@ from contracts.names import (
 from contracts.schedules import MOST_SCHEDULES, CronAction, SchedulesSet, SetSchedules, schedule_id
 
 CATCH_UP = timedelta(minutes=10)
-"""A time that was missed for longer is not made up for: a health check of yesterday tells nothing.
-Temporal's own default is a year."""
+"""A start that was missed by more than this is not made up for, since yesterday's health check is
+of no use. Temporal's own default is a year."""
 
 ATTRIBUTE_KEYS = {
     name: SearchAttributeKey.for_keyword(name)
@@ -61,9 +61,9 @@ class ScheduleActivities:
 
     @activity.defn(name=declared.SET_SCHEDULES.name)
     async def set_schedules(self, input: SetSchedules) -> SchedulesSet:
-        """Make, change and delete schedules until exactly the wanted ones are there.
+        """Create, change and delete schedules until exactly the wanted ones exist.
 
-        One that is as it should be is left alone, and one that somebody paused stays paused.
+        A schedule that is right already is left alone, and one that somebody paused stays paused.
 
         Raises:
             BadConfig: a time cannot be read, or comes too often, or there are too many.
@@ -82,8 +82,8 @@ class ScheduleActivities:
             return SchedulesSet(schedules=sorted(wanted))
 
     async def _actions(self, input: SetSchedules) -> Sequence[CronAction]:
-        """What shall be there. Without a release it is none, or a control worker of an older
-        version has named it."""
+        """The actions to schedule. Without a release there are none, or an older control worker
+        has listed them in the input."""
         if input.release is None:
             return input.actions
         config = await asyncio.to_thread(self._config, input.app, input.release)
@@ -100,12 +100,12 @@ class ScheduleActivities:
         except ScheduleAlreadyRunningError:
             await self._change(self._client.get_schedule_handle(id), schedule)
         except RPCError as error:
-            raise _told(error, id) from error
+            raise _typed(error, id) from error
 
     async def _change(self, handle: ScheduleHandle, wanted: Schedule) -> None:
         def changed(now: ScheduleUpdateInput) -> ScheduleUpdate | None:
             found = now.description.schedule
-            # Who paused it wants it paused.
+            # Whoever paused it wants it to stay paused.
             wanted.state.paused = found.state.paused
             wanted.state.note = found.state.note if found.state.paused else wanted.state.note
             return None if _same(now, wanted) else ScheduleUpdate(wanted)
@@ -113,7 +113,7 @@ class ScheduleActivities:
         try:
             await handle.update(changed)
         except RPCError as error:
-            raise _told(error, handle.id) from error
+            raise _typed(error, handle.id) from error
 
     async def _delete(self, id: str) -> None:
         try:
@@ -123,14 +123,15 @@ class ScheduleActivities:
                 raise
 
     async def _known(self, input: SetSchedules) -> set[str]:
-        """Those that the caller knows of, and those that the server lists: its list lags behind."""
+        """The schedules that the caller knows of and those that the server lists, since the
+        server's list lags behind."""
         query = f"{ATTRIBUTE_INSTALL} = '{input.install}'"
         listed = await self._client.list_schedules(query)
         return {*input.known, *[one.id async for one in listed]}
 
 
 def _refuse_too_much(actions: Sequence[CronAction], input: SetSchedules) -> None:
-    """Raises BadConfig: a minute is the least time between two starts that five fields can say."""
+    """Raise BadConfig if there are too many times, or if one cannot be read or comes too often."""
     whose = f"The release of {input.app} for {input.install}"
     if len(actions) > MOST_SCHEDULES:
         raise BadConfig(
@@ -174,7 +175,7 @@ def _schedule(input: SetSchedules, action: CronAction) -> Schedule:
     schedule = Schedule(
         action=start,
         spec=ScheduleSpec(cron_expressions=[action.cron]),
-        # A check that is still running tells what the next one would.
+        # If the action is still running, the next start would add nothing.
         policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP, catchup_window=CATCH_UP),
     )
     schedule.state.note = f"{action.cron} (UTC), as the release of {input.app} has it"
@@ -182,10 +183,10 @@ def _schedule(input: SetSchedules, action: CronAction) -> Schedule:
 
 
 def _attributes(schedule: Schedule) -> TypedSearchAttributes:
-    """Of the schedule itself, so that those of an install can be listed."""
+    """The schedule's own attributes, by which an install's schedules are listed."""
     action = schedule.action
     if not isinstance(action, ScheduleActionStartWorkflow):
-        raise AssertionError("made above")
+        raise AssertionError("`_schedule` makes no other kind of action")
     install = action.typed_search_attributes[ATTRIBUTE_KEYS[ATTRIBUTE_INSTALL]]
     return _pairs({ATTRIBUTE_INSTALL: install})
 
@@ -197,8 +198,8 @@ def _pairs(values: dict[str, str]) -> TypedSearchAttributes:
 
 
 def _same(now: ScheduleUpdateInput, wanted: Schedule) -> bool:
-    """Whether it starts the same at the same times: our note tells both but the workflow. Of one
-    that is paused, the note is somebody's, and tells nothing."""
+    """Whether it starts the same workflow at the same times. Our note holds the times and the
+    app; but the note of a paused schedule is the person's who paused it, and proves nothing."""
     found, action = now.description.schedule, wanted.action
     return (
         not found.state.paused
@@ -210,7 +211,7 @@ def _same(now: ScheduleUpdateInput, wanted: Schedule) -> bool:
     )
 
 
-def _told(error: RPCError, id: str) -> Exception:
+def _typed(error: RPCError, id: str) -> Exception:
     if error.status == RPCStatusCode.INVALID_ARGUMENT:
         return BadConfig(f"The schedule {id} cannot be made: {error.message}")
     return error

@@ -14,16 +14,16 @@ from wire.network.gateway_address import GatewayAddress
 
 @dataclass(frozen=True)
 class WorkerAddresses:
-    """What workers in customers' accounts dial."""
+    """The addresses that workers in customers' accounts connect to."""
 
     temporal: str
     """`host:port`."""
     releases: str
     """URL of the read-only registry."""
     gateway: str | None = None
-    """URL of the gateway; then it is both of these."""
+    """URL of the gateway; if there is one, the two above are its addresses."""
     gateway_ca: str | None = None
-    """PEM of the authority that its certificate is of, if that is none of the system's."""
+    """PEM of the authority of its certificate, unless the system trusts that already."""
     control_key: str | None = None
     """The public half of the enrolment key."""
 
@@ -39,7 +39,7 @@ class WorkerAddresses:
         )
 
     def build_enrolment(self, namespace: str) -> BuildEnrolment | None:
-        """What the org's build workers are given; None where there is no gateway.
+        """What the org's build workers are given; None if there is no gateway.
 
         Raises:
             EnrolmentError: the addresses cannot be used.
@@ -67,7 +67,7 @@ class StackActivities:
         """Render the stack of an install.
 
         Raises:
-            BadInput: the store cannot be used, or the control worker's own settings.
+            BadInput: the store's or the control worker's settings cannot be used.
         """
         store = input.store
         try:
@@ -85,8 +85,8 @@ class StackActivities:
             )
         except EnrolmentError as error:
             raise BadInput(
-                f"{error}\nThe store's keys are the install's own input; the addresses are the "
-                "control worker's --worker-gateway, or --worker-temporal and --worker-releases."
+                f"{error}\nThe store's keys come from the install's input; the addresses come from "
+                "the control worker's --worker-gateway, or --worker-temporal and --worker-releases."
             ) from None
         return Stack(
             kind=systemd.KIND,

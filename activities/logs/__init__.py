@@ -1,1 +1,1 @@
-"""What the tools of an operation printed, for people to read, without secrets."""
+"""The output of an operation's tools, for people to read, without secrets."""

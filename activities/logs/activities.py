@@ -1,7 +1,8 @@
-"""`operation.log`: what the tools of an operation printed, a page at a time, without secrets.
+"""`operation.log`: the output of an operation's tools, a page at a time, without secrets.
 
-Hidden is what is known to be secret by now, and what was when the tools ran. What a tool makes in
-an apply that still runs is known once its engine can tell, from a state or a plan.
+It masks what is known to be secret now, and what was known when the tools ran. A secret that a tool
+creates in an apply that is still running is masked once its engine can find it, in a state or a
+plan.
 """
 
 import asyncio
@@ -22,10 +23,10 @@ from store.object_keys import check_key, is_key
 LONGEST_WAIT_SECONDS = 30.0
 
 _LOOK_AGAIN_SECONDS = 0.2
-"""The output of a tool is a file: its growth is no event."""
+"""How often the file with a tool's output is checked; nothing signals that it has grown."""
 
 _LEAST_SLASHES = 2
-"""In an operation's key: run, part, and what is done with it."""
+"""The least number of slashes in an operation's key: run, part, verb."""
 
 
 class LogActivities:
@@ -36,15 +37,17 @@ class LogActivities:
 
     @activity.defn(name=logs.READ_LOG.name)
     async def read(self, input: ReadLog) -> LogPage:
-        """A page of what the operation's tools printed; waits for something new if asked to.
+        """A page of the tools' output; waits for new output if the input says so.
 
         Raises:
-            NotThere: nothing was begun under the key, or it is forgotten.
-            BadInput: the key has a form that none has.
+            NotThere: nothing was begun under the key, or it was dropped since.
+            BadInput: the key or the position is not valid.
         """
         is_operation = is_key(input.key) and input.key.count("/") >= _LEAST_SLASHES
         if not is_operation or input.position < 0:
-            raise BadInput(f"{input.key!r} at {input.position} is no place in an operation's log.")
+            raise BadInput(
+                f"{input.key!r} at {input.position} is not a position in an operation's log."
+            )
         time = asyncio.get_running_loop().time
         until = time() + min(input.wait_seconds, LONGEST_WAIT_SECONDS)
         seen = -1
@@ -59,10 +62,10 @@ class LogActivities:
                 await asyncio.sleep(_LOOK_AGAIN_SECONDS)
 
     def _printed(self, key: str) -> tuple[Printed, bool]:
-        """What there is, and whether the operation had ended before that was looked at."""
+        """The output so far, and whether the operation had already ended when it was read."""
         entry = Journal(self._workplace.store).entry(check_key(key))
         if entry is None:
-            raise NotThere(f"Nothing was begun under {key}, or it is forgotten by now.")
+            raise NotThere(f"Nothing was begun under {key}, or its record was dropped since.")
         return Printed(self._pieces(key, entry)), entry.outcome is not None
 
     def _page(self, input: ReadLog, printed: Printed, has_ended: bool) -> LogPage:
@@ -86,20 +89,20 @@ class LogActivities:
         text = printed.masked(start, end, mask)
         later = printed.again()
         if later.gap_at(start, mask) or later.gap_after(start, mask) < end:
-            # It was left out while it was read, and what was read of it may be half of a secret.
+            # Output was dropped while it was being read, so the page may hold half of a secret.
             return self._page(input, later, has_ended)
         return LogPage(text=text, position=end, ended=has_ended and end >= printed.size)
 
     def _pieces(self, key: str, entry: Entry) -> list[Piece]:
-        """A heading for each run, and its output where it is on this machine."""
+        """A heading for each run, followed by its output if that is on this machine."""
         found: list[Piece] = []
         for run in entry.runs:
             folder = self._workplace.data / "runs" / key / f"{run.number}-{run.label}"
             heading = f"-- {run.label} (run {run.number})"
             if run.machine != self._workplace.operations.machine.id:
-                found.append(Piece(f"{heading}: on another machine, which keeps what it said"))
+                found.append(Piece(f"{heading}: it ran on another machine, which keeps its output"))
             elif not folder.is_dir():
-                found.append(Piece(f"{heading}: what it said is no longer kept"))
+                found.append(Piece(f"{heading}: its output is no longer kept"))
             else:
                 found.append(Piece(heading, folder / OUTPUT_FILE))
         return found

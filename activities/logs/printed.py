@@ -1,6 +1,7 @@
-"""What an operation's tools printed, as one text that only grows at its end.
+"""The output of an operation's tools, as one text that only grows at its end.
 
-What was left out of it, and states that Terraform printed, keep their positions and are not shown.
+Parts that were dropped from a log, and states that Terraform printed, keep their positions in the
+text but are not shown.
 """
 
 import os
@@ -15,15 +16,15 @@ from activities.secrets.masking import Mask
 from store.left_files import NoFileLeft, open_left
 
 _AROUND_BYTES = 16 * 1024
-"""How much of the output around a page is looked at for secrets that cross its borders; more where
-a secret is longer."""
+"""How much text around a page is searched for secrets that cross its borders; more if a secret is
+longer."""
 
 _MOST_BYTES_OF_CHARACTER = 4
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A heading of ours, and the file that follows it."""
+    """A heading, and the file whose content follows it."""
 
     heading: str
     file: Path | None = None
@@ -38,12 +39,12 @@ class Gap:
     words: str
     """What is shown instead."""
     is_over: bool
-    """Whether it is known where it ends."""
+    """Whether its end is known."""
 
 
 @dataclass(frozen=True)
 class _Hidden:
-    """What cannot be shown: nothing is looked at in it, also not for what is around it."""
+    """A part that is not shown, and that is not read either when its surroundings are masked."""
 
     start: int
     end: int
@@ -52,14 +53,14 @@ class _Hidden:
 
 
 class Printed:
-    """Pieces one after the other; what a file gains after this was made is not seen."""
+    """The pieces one after the other, as they were when this was constructed."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self._pieces = pieces
         self._spans: list[tuple[int, int, bytes | Path]] = []
         self.size = 0
         for piece in pieces:
-            # A tool may end in the middle of a line; it prints nothing once there is another.
+            # A tool may end in the middle of a line; it prints nothing once the next tool runs.
             new_line = "\n" if self.size and self._read(self.size - 1, self.size) != b"\n" else ""
             heading = f"{new_line}{piece.heading}\n".encode()
             self._add(heading, len(heading))
@@ -75,9 +76,9 @@ class Printed:
         self.size += size
 
     def whole_lines(self, longest_line: int) -> int:
-        """Where the last line that is finished ends; the next may be half of a secret.
+        """The end of the last complete line, since an incomplete one may be half of a secret.
 
-        Of a line that is longer than the limit, only the newest is held back.
+        If a line is longer than the limit, only its newest part is held back.
         """
         start = max(0, self.size - longest_line)
         cut = self._read(start, self.size).rfind(b"\n")
@@ -86,7 +87,8 @@ class Printed:
         return max(0, self.size - _AROUND_BYTES) if start else 0
 
     def settled(self, end: int, mask: Mask) -> int:
-        """How much before `end` is no secret's beginning, whatever is printed next."""
+        """The position before `end` up to which the text cannot be the beginning of a secret,
+        whatever is printed next."""
         around = _around(mask)
         end = min(end, max(0, self.size - around)) if not self._ends_line(end) else end
         start = self._character_start(max(0, end - around))
@@ -94,20 +96,20 @@ class Printed:
         return end - len(text[mask.unfinished(text) :].encode())
 
     def gap_at(self, position: int, mask: Mask) -> Gap | None:
-        """What is not shown from that position on."""
+        """The part that is not shown and that the position is in, from there on."""
         for one in self._gaps(mask):
             if one.start <= position < one.end:
                 return Gap(position, one.end, self._words(position, one), one.is_over)
         return None
 
     def gap_after(self, position: int, mask: Mask) -> int:
-        """Where the next such part begins; the end of the text if there is none."""
+        """Where the next part that is not shown begins; the end of the text if there is none."""
         starts = (one.start for one in self._gaps(mask))
         return min((start for start in starts if start > position), default=self.size)
 
     def _gaps(self, mask: Mask) -> Iterator[_Hidden]:
-        """Beside a hole may lie one half of a secret, which no mask finds: so far, nothing is shown
-        either."""
+        """The hidden parts. Around a hole more is hidden, since there may be half of a secret,
+        which no mask would find."""
         around = _around(mask)
         for one in self._hidden:
             if one.is_state:
@@ -136,20 +138,20 @@ class Printed:
         if hidden.is_state:
             what = "a Terraform state, which is not shown"
         else:
-            what = "left out: of long output the beginning and the end are kept"
+            what = "left out: only the beginning and the end of long output are kept"
         return f"{new_line}-- {hidden.end - position} bytes: {what}\n"
 
     def page_end(self, position: int, end: int, limit: int) -> int:
-        """Where a page ends that begins there: at the end of a line, if it holds one."""
+        """Where a page that begins at `position` ends: after a line break, if it has one."""
         if position + limit >= end:
             return end
         cut = self._read(position, position + limit).rfind(b"\n")
         return position + cut + 1 if cut >= 0 else self._character_start(position + limit)
 
     def masked(self, start: int, end: int, mask: Mask) -> str:
-        """The text between the two without secrets, also those that cross its borders."""
+        """The text from `start` to `end`, with secrets masked even if they cross its borders."""
         around = _around(mask)
-        # Half a character would make another text of a secret.
+        # A secret with half a character cut off would not be recognised.
         start, end = self._character_start(start), self._character_start(end)
         low = max([0, start - around, *(one.end for one in self._hidden if one.end <= start)])
         begins = [one.start for one in self._hidden if one.start >= end]
@@ -162,7 +164,7 @@ class Printed:
         return self._read(end - 1, end) == b"\n"
 
     def _character_start(self, at: int) -> int:
-        """Where the UTF-8 character begins whose middle is there, if one's is."""
+        """The beginning of the UTF-8 character that `at` is in the middle of, otherwise `at`."""
         start = max(0, at - _MOST_BYTES_OF_CHARACTER + 1)
         nearby = self._read(start, at + 1)
         while at > start and at - start < len(nearby) and nearby[at - start] & 0xC0 == 0x80:
@@ -196,7 +198,7 @@ def _size(file: Path) -> int:
 
 @contextmanager
 def _opened(file: Path) -> Iterator[int | None]:
-    """The descriptor of what a tool printed; None where it is gone, or no file any more."""
+    """The descriptor of a tool's output; None if it is gone, or not a regular file any more."""
     try:
         descriptor = open_left(file)
     except (FileNotFoundError, NoFileLeft):

@@ -1,4 +1,4 @@
-"""Says what went wrong with an artifact in the words of the contract."""
+"""Turns errors of artifacts and registries into the contract's errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,11 +28,11 @@ from contracts.errors import (
 
 @contextmanager
 def artifact_errors(what: str, missing: str) -> Iterator[None]:
-    """Turn the errors of artifacts and registries into those of the contract.
+    """Turn errors raised in the block into the contract's errors.
 
     Args:
-        what: what is read or written, such as `release sha256:…`; begins the messages.
-        missing: the whole message of the NotThere that is raised where it is not there.
+        what: What is read or written, such as `release sha256:…`; messages begin with it.
+        missing: The message of the NotThere that is raised if it is missing.
     """
     try:
         yield

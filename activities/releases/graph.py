@@ -1,4 +1,4 @@
-"""What a workflow may know of a release: names, dependencies and declared inputs, no content."""
+"""What workflows may know about a release: names, dependencies and declared inputs, no content."""
 
 from apps.config import AppConfig
 from apps.graph import Graph
@@ -7,10 +7,10 @@ from contracts.releases import GRAPH_LIMIT_BYTES, DeclaredInput, ReleaseComponen
 
 
 def release_graph(app: str, release: str, config: AppConfig) -> ReleaseGraph:
-    """The graph of a release, its components in an order along their dependencies.
+    """The graph of a release; its components are in an order that respects their dependencies.
 
     Raises:
-        BadConfig: it is larger than a workflow's history takes.
+        BadConfig: it is too large for a workflow's history.
     """
     graph = Graph(config)
     types = {component.name: component.type for component in config.components}

@@ -1,4 +1,4 @@
-"""The control worker's `release.read`: a release's graph, and nothing of its content."""
+"""The control worker's `release.read`: returns a release's graph, without its content."""
 
 import asyncio
 from functools import lru_cache
@@ -18,12 +18,12 @@ _GRAPHS_KEPT = 128
 
 
 class ReleaseActivities:
-    """Reads releases for workflows, quickly: what was read once is remembered."""
+    """Reads releases for workflows; graphs are cached."""
 
     def __init__(self, registry: Registry) -> None:
-        """Read from `registry`, whose repositories tell whose release is whose."""
+        """Read from `registry`, which has one repository for each app's releases."""
         self._registry = registry
-        # A release never changes, so what was read of it holds; errors are not kept.
+        # A release never changes, so its graph can be cached; errors are not.
         self._graph = lru_cache(maxsize=_GRAPHS_KEPT)(self._read)
 
     @activity.defn(name=releases.READ.name)

@@ -1,4 +1,4 @@
-"""What an install worker reads of a release: index, config, and the files of each part."""
+"""How an install worker reads a release: its index, its config, and the files of each part."""
 
 import tempfile
 from collections.abc import Mapping
@@ -21,29 +21,30 @@ from wire.private_files import make_private_folder, sync_folder, write_whole
 
 
 class ReleaseReader:
-    """Reads releases, proven by their digests, and keeps what it read.
+    """Reads releases, verifies their digests, and caches what it has read.
 
-    Its methods block: call them by `asyncio.to_thread`. Their errors are the contract's: NotThere
-    (the app has no such release, or the release no such part), Unreachable, PolicyDenied (the
-    content does not have its digest), BadInput (it is no release) and NotUnderstood (it needs a
-    newer worker).
+    Its methods block: call them through `asyncio.to_thread`. They raise the contract's errors:
+    NotThere (the app has no such release, or the release no such part), Unreachable, PolicyDenied
+    (the content does not match its digest), BadInput (it is not a release) and NotUnderstood (it
+    needs a newer worker).
     """
 
     def __init__(
         self, registry: Registry, cache: Path, only_copies: Mapping[str, str] | None = None
     ) -> None:
-        """Read from `registry`, and keep what was read below `cache`.
+        """Read from `registry`, and cache what was read below `cache`.
 
         Args:
-            registry: Where releases are.
+            registry: The registry that has the releases.
             cache: A folder.
-            only_copies: Files that no folder is replaced with, by name, and what each is.
+            only_copies: Names of files that may be the only copy of something, and what each one
+                is; a folder with such a file is never replaced.
         """
         self._cache = ArtifactCache(registry, cache)
         self._only_copies = only_copies or {}
 
     def index(self, app: str, release: str) -> ReleaseIndex:
-        """What the release is made of."""
+        """The release's index: the digests of its config and artifacts."""
         with artifact_errors(_named(app, release), not_of_app(app, release)):
             return read_index(self._cache, app, release)
 
@@ -72,14 +73,15 @@ class ReleaseReader:
         return index.components[component]
 
     def unpack_module(self, app: str, release: str, component: str, destination: Path) -> Unpacked:
-        """Make `destination` what a component or the sandbox is made from.
+        """Unpack the files of a component or the sandbox into `destination`.
 
-        A folder that was made from the same artifact stays as it is, with what a tool has added to
-        it; any other is replaced as a whole. At no time is it half of a module. Only one caller at
-        a time may use a destination, and beside it lies a marker file, `.<name>.artifact`.
+        A folder that was unpacked from the same artifact is left as it is, including what a tool
+        has added to it; any other is replaced as a whole, so that it never holds half a module.
+        Only one caller at a time may use a destination. A marker file, `.<name>.artifact`, is kept
+        beside it.
 
         Raises:
-            EngineFailed: the folder to be replaced holds what is nowhere else.
+            EngineFailed: the folder to be replaced has a file that is in `only_copies`.
         """
         digest = self.artifact(app, release, component)
         what = f"{part_named(component)} of {_named(app, release)}"
@@ -88,12 +90,12 @@ class ReleaseReader:
     def unpack_step(
         self, app: str, release: str, action: str, index: int, destination: Path
     ) -> Unpacked:
-        """Make `destination` the files that a step of an action runs in; as `unpack_module`."""
+        """Unpack the files that an action's step runs in; otherwise as `unpack_module`."""
         name, what = step_name(action, index), f"step {index} of action {action}"
         digest = self.index(app, release).steps.get(name)
         if digest is None:
             raise NotThere(
-                f"{_named(app, release)} does not hold the repository of {what}: an older version "
+                f"{_named(app, release)} lacks the repository of {what}, since an older version "
                 "built it; build the release again"
             )
         return self._unpack(app, digest, destination, f"{what} of {_named(app, release)}")
@@ -119,8 +121,8 @@ class ReleaseReader:
             left = next(destination.rglob(name), None)
             if left is not None:
                 raise EngineFailed(
-                    f"{left} is {what}. The folder is not replaced while it holds that; put it "
-                    "where it belongs, or remove the file."
+                    f"{left} is {what}. The folder is not replaced while that file is in it; move "
+                    "it to where it belongs, or remove it."
                 )
 
 
@@ -129,7 +131,7 @@ def _named(app: str, release: str) -> str:
 
 
 def _replace(destination: Path, marker: Path, archive: Path) -> None:
-    """Put the archive's content where the destination is; without a marker until that is done."""
+    """Replace the destination by the archive's content; meanwhile there is no marker file."""
     parent = destination.parent
     make_private_folder(parent)
     prefix = f".{destination.name}.unpacking-"

@@ -1,4 +1,4 @@
-"""Reads a release's index and config, from a registry or from a cache of one."""
+"""Reads a release's index and config, from a registry or its cache."""
 
 from typing import Protocol
 
@@ -12,11 +12,11 @@ from contracts.builds import app_repository
 from contracts.errors import NotThere
 
 CONFIG_LIMIT_BYTES = SMALL_BLOB_LIMIT_BYTES
-"""The largest frozen config: it is read into memory."""
+"""The largest frozen config, since it is read into memory."""
 
 
 class Source(Protocol):
-    """Where manifests and blobs come from, each proven by its digest."""
+    """Where manifests and blobs are read from; each is verified by its digest."""
 
     def get_manifest(self, repository: str, digest: str) -> bytes:
         """The bytes of a manifest."""
@@ -26,19 +26,19 @@ class Source(Protocol):
 
 
 def not_of_app(app: str, release: str) -> str:
-    """What a person is told of a release that the app does not have."""
+    """The message about a release that the app does not have."""
     return (
         f"release {release} is not one of app {app}: name the digest that a build of {app} printed"
     )
 
 
 def read_index(source: Source, app: str, release: str) -> ReleaseIndex:
-    """What the release is made of.
+    """The release's index.
 
     Raises:
         ArtifactMissing, and whatever else the source raises.
-        InvalidManifest, ReleaseError: it is no release.
-        NotThere: it is another app's.
+        InvalidManifest, ReleaseError: it is not a release.
+        NotThere: it is another app's release.
     """
     data = source.get_manifest(app_repository(app), release)
     index = ReleaseIndex.from_index(parse_object(data))
@@ -52,7 +52,7 @@ def read_config(source: Source, app: str, digest: str) -> AppConfig:
 
     Raises:
         ArtifactMissing, and whatever else the source raises.
-        InvalidManifest, FrozenError: it is no config, or one that needs a newer version.
+        InvalidManifest, FrozenError: it is not a config, or it needs a newer version.
     """
     repository = app_repository(app)
     manifest = source.get_manifest(repository, digest)

@@ -1,4 +1,4 @@
-"""What an artifact was unpacked to, on this machine, and the marker file that says so."""
+"""Where an artifact was unpacked on this machine, and the marker file that records it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,13 +9,13 @@ class Unpacked:
     """An artifact's files on this machine."""
 
     artifact: str
-    """Its digest."""
+    """The artifact's digest."""
     folder: Path
-    """Where work is done: what was unpacked, or a folder of it."""
+    """The folder to work in: the unpacked folder, or a folder within it."""
 
 
 def unpacked_at(destination: Path) -> Unpacked | None:
-    """What was unpacked there, if anything was, and as a whole."""
+    """What was unpacked there; None if nothing was, or not completely."""
     marker = marker_of(destination)
     if not destination.is_dir() or not marker.is_file():
         return None
@@ -24,5 +24,5 @@ def unpacked_at(destination: Path) -> Unpacked | None:
 
 
 def marker_of(destination: Path) -> Path:
-    """The file beside a folder that tells what was unpacked there, once it is whole."""
+    """The file beside a folder that records what was unpacked there, once that is complete."""
     return destination.with_name(f".{destination.name}.artifact")

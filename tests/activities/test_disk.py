@@ -1,4 +1,4 @@
-"""A full disk: who is told of it, what is kept for what must not be lost, and nothing is torn."""
+"""A full disk: it is reported, what must not be lost is kept, and no file is left incomplete."""
 
 import os
 from collections.abc import Iterator
@@ -58,7 +58,8 @@ def test_the_reserve_is_given_up_for_what_must_not_be_lost_and_made_again(disk: 
 
 
 async def test_how_a_tool_ended_on_a_full_disk_is_known(disk: Path) -> None:
-    """A script cannot be repeated: by the reserve, and without it as soon as there is room."""
+    """A script cannot be repeated, so its end is written into the reserve, or as soon as there is
+    space."""
     site = Site(disk)
     script = f"head -c 64m /dev/zero > {disk}/filler; exit 7"
     run = ToolRun(
@@ -76,7 +77,7 @@ async def test_how_a_tool_ended_on_a_full_disk_is_known(disk: Path) -> None:
 
 
 async def test_the_lease_of_a_tool_is_renewed_on_a_full_disk(disk: Path) -> None:
-    """Or the tool would be stopped, and the work of a script be lost."""
+    """Otherwise the tool would be stopped, and a script's work be lost."""
     site = Site(disk)
     leases = site.leases(site.machine)
     leases.acquire("net", "run/net/step")
@@ -104,7 +105,7 @@ async def test_a_tool_that_cannot_be_started_on_a_full_disk_says_so(disk: Path) 
 
 
 def test_what_must_be_new_is_whole_or_not_there(disk: Path) -> None:
-    """Or the next attempt would find it, and stop at it."""
+    """Otherwise the next attempt would find it, and fail because of it."""
     filler = fill(disk)
     with pytest.raises(OSError, match="No space left") as caught:
         write_new(disk / "script", LARGE)
@@ -116,7 +117,7 @@ def test_what_must_be_new_is_whole_or_not_there(disk: Path) -> None:
 
 @pytest.mark.parametrize("torn", [b"", b'{"id": {"sensi'])
 def test_what_terraform_printed_without_room_is_printed_again(tmp_path: Path, torn: bytes) -> None:
-    """It does not notice that its output is torn: that says nothing final of an apply."""
+    """Terraform does not notice that its output is incomplete; that is no failure of the apply."""
     file = tmp_path / "outputs.json"
     file.write_bytes(torn)
     with pytest.raises(DiskFull, match="what Terraform prints into outputs"):

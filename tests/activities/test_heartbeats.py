@@ -1,4 +1,4 @@
-"""Heartbeats in the background, with what the activity does."""
+"""Heartbeats in the background, whose details say what the activity does."""
 
 import asyncio
 from dataclasses import replace
@@ -16,7 +16,7 @@ from activities.heartbeats import cancelled_by_person, heartbeating
 
 
 class Beats:
-    """An environment that notes heartbeats, with a heartbeat timeout in seconds."""
+    """An environment that records heartbeats, with a heartbeat timeout in seconds."""
 
     def __init__(self, timeout: float) -> None:
         self.environment = ActivityEnvironment()
@@ -99,7 +99,7 @@ async def test_a_cancel_of_the_activity_goes_through() -> None:
 
 
 class Server:
-    """Answers heartbeats, in order: nothing, or what the SDK makes of the answer."""
+    """Answers heartbeats, in order, with nothing or with an error as the SDK raises it."""
 
     def __init__(self, *answers: Exception | None) -> None:
         self._answers = list(answers)
@@ -116,7 +116,7 @@ class Server:
 
 
 async def told(details: ActivityCancellationDetails, server: Server) -> bool:
-    """What is made of the cancel of an activity that is told these details."""
+    """Whether a cancel with these details counts as a person's."""
     environment = ActivityEnvironment(client=cast(Client, server))
     begun = asyncio.Event()
 
@@ -165,7 +165,7 @@ async def test_no_other_cancel_is_a_persons(details: ActivityCancellationDetails
     ("answer", "expected"),
     [
         (REQUESTED, True),
-        # What was terminated, or has ended otherwise.
+        # Of a run that was terminated or has ended otherwise.
         (refused(RPCStatusCode.NOT_FOUND), False),
         (refused(RPCStatusCode.PERMISSION_DENIED), False),
         (cancelled(reset=True), False),

@@ -1,4 +1,4 @@
-"""A worker takes no id that could not be shown as it is."""
+"""A worker refuses ids that could not be shown as they are."""
 
 from dataclasses import replace
 from typing import Any

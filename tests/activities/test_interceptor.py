@@ -1,4 +1,4 @@
-"""What every activity passes through: whose work it is, what it requires, how it may fail."""
+"""What every activity passes through: checks of its input, and the types of its errors."""
 
 import asyncio
 import errno
@@ -101,7 +101,7 @@ async def test_an_unknown_exception_is_a_bug_without_its_words(
         await execute(Nothing(), does=fails)
     assert caught.value.non_retryable
     assert caught.value.message.startswith("ValueError at tests/activities/test_interceptor.py:")
-    assert "fault of Exclave's own" in caught.value.message
+    assert "bug in Exclave" in caught.value.message
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__, "nor by the chain of causes"
     assert "masking.py" in caplog.text, "the log has the frames"
@@ -174,7 +174,7 @@ async def test_what_the_machine_lacks_is_named_and_tried_again(error: OSError, s
         await execute(Nothing(), does=raises)
     assert not caught.value.non_retryable
     assert says in caught.value.message
-    assert "Free space or mend it" in caught.value.message
+    assert "Free space or repair it" in caught.value.message
     assert SECRET not in str(caught.value)
 
 

@@ -1,4 +1,4 @@
-"""Done once: a recorded outcome is given back, and only final outcomes are recorded."""
+"""Done once: a recorded outcome is returned, and only final outcomes are recorded."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""What tools left is removed by a worker that is not root, and what cannot be blocks nothing."""
+"""A worker that is not root removes what tools left; what it cannot remove blocks nothing."""
 
 import os
 import shutil
@@ -53,7 +53,7 @@ def cache(at):
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Of another user than root; pytest's own folders are closed to that one."""
+    """A folder of a user other than root, who cannot read pytest's own folders."""
     made = Path(tempfile.mkdtemp())
     if IS_ROOT:
         os.chown(made, NOBODY, NOBODY)
@@ -62,7 +62,7 @@ def folder() -> Iterator[Path]:
 
 
 def as_nobody(folder: Path, script: str, before: str = "") -> str:
-    """What a process that is not root prints; `before` runs as root."""
+    """Runs a script as a user other than root and returns what it prints; `before` runs as root."""
     program = AS_NOBODY.format(nobody=NOBODY, before=before) + script
     ran = subprocess.run(
         [sys.executable, "-c", program, folder],
@@ -77,7 +77,7 @@ def as_nobody(folder: Path, script: str, before: str = "") -> str:
 
 
 def foreign(at: Path) -> None:
-    """A folder that belongs to root, with something in it, within another's."""
+    """Makes a folder that belongs to root, with something in it, within another user's folder."""
     at.mkdir(parents=True)
     (at / "file").write_text("x")
 
@@ -166,7 +166,7 @@ def test_what_was_left_beside_a_module_blocks_no_other(tmp_path: Path) -> None:
 
 
 def test_folders_are_removed_however_deep_they_are(tmp_path: Path) -> None:
-    """Deeper than Python recurses, and than a path may be long; read-only at the end."""
+    """Deeper than Python's recursion limit and than the longest path; the last one is read-only."""
     folder = tmp_path / "deep"
     folder.mkdir()
     at = os.open(folder, os.O_RDONLY)
@@ -184,7 +184,7 @@ def test_folders_are_removed_however_deep_they_are(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="mounts are made, and listed, as Linux does")
 def test_what_is_mounted_in_it_is_not_emptied(tmp_path: Path) -> None:
-    """A script of root's may leave a mount behind: of the same disk, where no device differs."""
+    """A script that runs as root may leave a mount behind, even of the same device."""
     elsewhere, folder = tmp_path / "elsewhere", tmp_path / "a folder"
     (folder / "in" / "it").mkdir(parents=True)
     elsewhere.mkdir()

@@ -1,4 +1,4 @@
-"""What old runs left is dropped when a deploy has ended well, and nothing that is still needed."""
+"""After a successful deploy, old runs' files are dropped, but nothing that is still needed."""
 
 import logging
 import shutil
@@ -37,7 +37,7 @@ class Site:
         self.runs = self.data / "runs"
 
     def run(self, name: str, at: float, *, plan: bool = True, ended: bool = True) -> None:
-        """A run that planned at that time, and what it left."""
+        """A run that planned at that time, with its files."""
         key = f"{name}/net/plan/1"
         journal = Journal(self.store, lambda: at)
         journal.begin(key, Machine("here", "b"))
@@ -71,7 +71,7 @@ def site(tmp_path: Path) -> Site:
 
 
 def test_the_newest_runs_keep_what_they_left(site: Site) -> None:
-    # In an order that is neither that of the names nor the reverse.
+    # In an order that is neither that of the names nor its reverse.
     for number in (7, *range(7), *range(8, KEPT_RUNS + 5)):
         site.run(f"r{(number * 7) % 29}", NOW - WEEK * 9 + number)
     kept = {f"r{(number * 7) % 29}" for number in range(5, KEPT_RUNS + 5)}

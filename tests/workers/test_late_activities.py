@@ -63,5 +63,5 @@ def test_an_engines_activities_have_the_names_that_it_declares(workplace: Workpl
 
 async def test_a_call_reaches_the_engine(workplace: Workplace) -> None:
     late = {defined(one)[0]: one for one in activities_of_runs(workplace)}
-    with pytest.raises(BadInput, match="is no place in an operation's log"):
+    with pytest.raises(BadInput, match="is not a position in an operation's log"):
         await ActivityEnvironment().run(late["operation.log"], ReadLog(install="acme", key="x"))

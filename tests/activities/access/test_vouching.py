@@ -1,8 +1,8 @@
 """A cloud vouches for a machine.
 
-AWS is moto here, which answers who signed a request by its access key, and checks no signature;
-that STS does is AWS's own business. What is held here is what is ours: what is sent, where it is
-sent, what is taken from the answer, and that a document is good for one worker's key alone.
+AWS is moto here, which finds out by the access key who signed a request, and checks no signature;
+the real STS does. These tests are about our side: what is sent and where, what is read from the
+answer, and that a document is valid for one worker's key only.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ PINNED = CloudIdentity(kind="aws", account=ACCOUNT, role=ROLE)
 def machine(
     s3_server: S3Server, s3_environment: None, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    """A machine with a role; where its STS is."""
+    """A machine with a role, and the address of its STS."""
     at: dict[str, Any] = {"endpoint_url": s3_server.endpoint, "region_name": "eu-central-1"}
     iam, sts = boto3.client("iam", **at), boto3.client("sts", **at)
     with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
@@ -145,7 +145,7 @@ def _header(name: str, value: str) -> Change:
         _url("https://stsx.eu-central-1.amazonaws.com/"),
         _url("https://sts.a.b.amazonaws.com/"),
         _header("Authorization", _signature("host")),
-        # Of two, AWS might take the other one.
+        # If there are two, AWS might use the other one.
         _header("Authorization", _signature(f"host;{BOUND_HEADER}", ", SignedHeaders=host")),
         _header("Authorization", _signature("host", f", SignedHeaders=host;{BOUND_HEADER}")),
         _header("Authorization", _signature(f"host;{BOUND_HEADER}").replace("/sts/", "/iam/")),
@@ -184,7 +184,7 @@ def test_any_document_is_answered(document: bytes) -> None:
 
 @dataclass
 class Issuer:
-    """An issuer of OpenID Connect, with keys of its own."""
+    """An issuer of OpenID Connect, with its own keys."""
 
     url: str
     key: RSAPrivateKey

@@ -1,4 +1,4 @@
-"""Steps of an action: what a run leaves for its own steps and for others, and how it is lost."""
+"""Steps of an action: what a run leaves for its own steps and for other runs, and lost steps."""
 
 import asyncio
 import json
@@ -240,7 +240,7 @@ async def test_the_log_hides_what_was_secret_then(tmp_path: Path) -> None:
     hidden = f"{MASK} at {MASK}"
     assert await site.log(0) == f"-- step (run 1)\n{hidden}\n"
     await site.step(1)
-    # It is set again, and another run leaves nothing of the kind.
+    # The input is set again, and another run has no such output.
     site.state.set_sensitive_input("password", "another-password")
     site.state.put_action(ActionRecord(action="scan", status="done"))
     for key in site.store.list("action-runs/"):

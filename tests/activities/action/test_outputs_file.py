@@ -1,4 +1,4 @@
-"""What a step wrote to its outputs file."""
+"""Reading a step's outputs file."""
 
 import base64
 import json
@@ -55,7 +55,7 @@ def test_both_forms_in_any_mixture(content: str, expected: dict[str, object]) ->
 )
 def test_what_is_neither_is_told_with_its_line(content: str, told: str) -> None:
     if content == '{"a": 1} b=2 {':
-        # On one line with an object, the rest of the line is a value.
+        # After an object, the rest of the same line is read as key=value.
         assert parse_outputs(content.encode()) == {"a": 1, "b": "2 {"}
         return
     with pytest.raises(EngineFailed) as caught:
@@ -100,7 +100,7 @@ def test_too_large_and_not_text() -> None:
 
 @pytest.mark.parametrize("content", [b'{"a": NaN}', b'{"a": [Infinity]}', b'{"a": -Infinity}'])
 def test_what_json_does_not_know_is_refused(content: bytes) -> None:
-    """It could be stored, and never be read or sent again."""
+    """It could be stored, but never read or sent again."""
     with pytest.raises(EngineFailed, match="line 1"):
         parse_outputs(content)
 

@@ -1,4 +1,4 @@
-"""An outputs file that is none: the step fails at once, for good, and says why."""
+"""If the outputs file is not a regular file, the step fails for good and says why."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A step whose supervisor died just as it started: it runs once, or nobody knows."""
+"""A step whose supervisor died just as it started: it runs once, or its outcome is unknown."""
 
 from pathlib import Path
 
@@ -56,7 +56,7 @@ async def test_one_that_was_killed_too_may_have_done_anything(
     site = one_step(tmp_path, "kill -9 $PPID; kill -9 $$;")
     supervisors.next_dies(started=True)
     for _ in ("the same attempt", "another one"):
-        with pytest.raises(OutcomeUnknown, match="nobody saw how it ended") as caught:
+        with pytest.raises(OutcomeUnknown, match="how it ended is unknown") as caught:
             await site.step(0)
         assert caught.value.non_retryable
     assert times_it_ran(tmp_path) == 1
@@ -75,7 +75,7 @@ async def test_of_another_boot_nothing_is_proven(
         with pytest.raises(ToolLost):
             await site.step(0)
     monkeypatch.setattr(status_module, "this_boot", lambda: "another")
-    with pytest.raises(OutcomeUnknown, match="nobody saw how it ended"):
+    with pytest.raises(OutcomeUnknown, match="how it ended is unknown"):
         await site.step(0)
     assert supervisors.died
     assert times_it_ran(tmp_path) == 0

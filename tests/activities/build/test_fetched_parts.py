@@ -370,7 +370,7 @@ async def test_what_steps_run_in_is_in_the_release(vendor: Vendor, tmp_path: Pat
     assert (unpacked.folder / "scan.sh").read_text() == "#!/bin/sh\necho 1\n"
     third = reader.unpack_step("shop", release, "scan", 2, tmp_path / "third")
     assert (third.folder / "motd").read_text() == "hello\n"
-    with pytest.raises(NotThere, match="does not hold the repository of step 1 of action scan"):
+    with pytest.raises(NotThere, match="lacks the repository of step 1 of action scan"):
         reader.unpack_step("shop", release, "scan", 1, tmp_path / "second")
 
     manifest = vendor.registry.get_manifest("apps/shop", checked.steps["scan/0"].digest)

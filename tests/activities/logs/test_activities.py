@@ -1,4 +1,4 @@
-"""What tools print, served a page at a time: whole, in order, and without secrets."""
+"""Tools' output, served a page at a time: complete, in order, and without secrets."""
 
 import asyncio
 import json
@@ -92,7 +92,7 @@ class Site:
 
 
 async def until_printed(site: Site, text: str) -> None:
-    """A tool's output is a file, whose growth is no event: looks again until it is there."""
+    """Polls until the text is in the tool's output, since nothing signals that a file has grown."""
     async with asyncio.timeout(30):
         while text not in "".join(file.read_text() for file in site.root.rglob(OUTPUT_FILE)):
             await asyncio.sleep(0.02)
@@ -146,9 +146,9 @@ async def test_a_border_within_a_character_hides_and_keeps_it(site: Site, before
     await site.run(f"cat {site.root / 'text'}")
     heading = "-- part-0 (run 1)\n"
     shown, _ = await site.all()
-    # On both pages, if it is on both.
+    # Masked on both pages if it is on both.
     assert shown.replace(MASK * 2, MASK) == heading + text.replace(secret, MASK)
-    # Whoever asks for a place of their own within it gets no rest of it.
+    # Asking for a position within a secret does not reveal the rest of it.
     begin = len(heading) + before
     for inside in range(begin + 1, begin + len(secret.encode())):
         page = await site.page(inside)
@@ -240,7 +240,7 @@ async def test_where_the_output_is_not_here_it_says_so(site: Site) -> None:
     await site.run("echo one")
     folder = site.workplace.data / "runs" / KEY / "1-part-0"
     folder.rename(folder.with_name("elsewhere"))
-    assert (await site.page()).text == "-- part-0 (run 1): what it said is no longer kept\n"
+    assert (await site.page()).text == "-- part-0 (run 1): its output is no longer kept\n"
     (site.workplace.data / "machine-id").write_text("another")
     other = Machine.here(site.workplace.data)
     site.operations._context.__dict__["machine"] = other
@@ -256,7 +256,7 @@ async def test_what_was_never_begun(site: Site) -> None:
 
 
 def leave_out(log: Path, start: int, end: int) -> None:
-    """Make the hole that a long log has."""
+    """Make a hole as in a long log."""
     asked = ["fallocate", "--punch-hole", "--offset", str(start), "--length", str(end - start)]
     subprocess.run([*asked, str(log)], check=True)
 
@@ -265,7 +265,7 @@ def leave_out(log: Path, start: int, end: int) -> None:
 async def test_what_was_left_out_is_told_and_no_half_of_a_secret_beside_it(
     site: Site, before: int
 ) -> None:
-    """Cut by the hole's beginning and by its end: no mask would find either half."""
+    """Secrets that are cut by the hole's beginning and end: no mask would find either half."""
     start, end, size = 128 * 1024, 1024 * 1024, 1200 * 1024
     text = bytearray(b"some words of it\n" * (size // 17))
     for border in (start, end):
@@ -275,7 +275,7 @@ async def test_what_was_left_out_is_told_and_no_half_of_a_secret_beside_it(
     [log] = site.root.rglob(OUTPUT_FILE)
     leave_out(log, start, end)
     shown, _ = await site.all()
-    assert "left out: of long output the beginning and the end are kept" in shown
+    assert "left out: only the beginning and the end of long output are kept" in shown
     assert not [n for n in range(4, len(SECRET)) if SECRET[:n] in shown or SECRET[-n:] in shown]
     assert "\0" not in shown
     assert shown.count("some words of it\n") > 10_000 / 2

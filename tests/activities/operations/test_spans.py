@@ -1,4 +1,4 @@
-"""What is told of attempts and tools, and what is not."""
+"""What spans contain about attempts and tools, and what they do not."""
 
 import asyncio
 import dataclasses
@@ -28,17 +28,17 @@ SECRET = "hunter2hunter2"
 RELEASE = "sha256:" + "1" * 64
 
 
-class Told:
-    """A span that keeps what it is told."""
+class RecordedSpan:
+    """A span that records what it gets."""
 
     def __init__(self, name: str, attributes: Mapping[str, Value]) -> None:
         self.name = name
         self.attributes = dict(attributes)
-        self.children: list[Told] = []
+        self.children: list[RecordedSpan] = []
         self.end_: tuple[str, bool] | None = None
 
     def child(self, name: str, attributes: Mapping[str, Value]) -> Span:
-        self.children.append(Told(name, attributes))
+        self.children.append(RecordedSpan(name, attributes))
         return self.children[-1]
 
     def end(self, outcome: str, *, failed: bool, attributes: Mapping[str, Value]) -> None:
@@ -54,10 +54,10 @@ class Kept:
     """A tracer that keeps the spans."""
 
     def __init__(self) -> None:
-        self.spans: list[Told] = []
+        self.spans: list[RecordedSpan] = []
 
     async def begin(self, name: str, run_id: str, attributes: Mapping[str, Value]) -> Span | None:
-        self.spans.append(Told(f"{name} of {run_id}", attributes))
+        self.spans.append(RecordedSpan(f"{name} of {run_id}", attributes))
         return self.spans[-1]
 
 
@@ -69,7 +69,7 @@ class Innermost(ActivityInboundInterceptor):
         return await self._does()
 
 
-async def attempted(does: Callable[[], Awaitable[Any]], *args: Any) -> Told:
+async def attempted(does: Callable[[], Awaitable[Any]], *args: Any) -> RecordedSpan:
     kept = Kept()
     inbound = ActivityInterceptor(tracer=kept).intercept_activity(Innermost(does))
     input = ExecuteActivityInput(fn=lambda: None, args=args, executor=None, headers={})
@@ -99,7 +99,7 @@ async def test_an_attempt_is_told_by_names_and_digests_alone() -> None:
         "release": RELEASE,
     }
     assert span.attributes["exclave.attempt"] == 1
-    # Which install it is of is the gateway's word.
+    # The gateway adds the install.
     assert "exclave.install" not in span.attributes
     assert str(span.attributes["temporalRunID"]) in span.name
 
@@ -176,7 +176,7 @@ async def test_a_tool_that_is_not_started_is_told_by_the_error(site: Site) -> No
 
 
 def inputs() -> list[type[Any]]:
-    """What activities are called with."""
+    """The input types of all activities."""
     modules = [
         importlib.import_module(f"contracts.{one.name}")
         for one in pkgutil.iter_modules(contracts.__path__)
@@ -198,7 +198,7 @@ def test_what_is_told_of_an_input_can_hold_no_text() -> None:
             holder = create_model("Holder", told=(field.annotation, field))
             looked_at += 1
             if name == "subject":
-                # The control side writes it, from an install's name and a part's.
+                # The control side makes it from the names of an install and a part.
                 continue
             with pytest.raises(ValidationError, match="told"):
                 holder.model_validate({"told": "a password, or so"})

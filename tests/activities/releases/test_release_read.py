@@ -1,4 +1,4 @@
-"""`release.read` gives a release's graph, of that app's releases alone."""
+"""`release.read` returns a release's graph, and only for releases of the named app."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,7 +49,7 @@ async def test_reads_graph_inputs_and_actions(registry: Registry, tmp_path: Path
     _, built = await build(registry, write_shop(tmp_path / "app"), tmp_path / "data")
     graph = await read(registry, "shop", built.release)
     assert (graph.app, graph.release) == ("shop", built.release)
-    # The dependency stands only in a template.
+    # Only a template shows the dependency.
     assert graph.components == [
         ReleaseComponent(name="network", type="terraform_module", dependencies=[]),
         ReleaseComponent(name="api", type="terraform_module", dependencies=["network"]),

@@ -1,4 +1,4 @@
-"""The install worker's reader: everything proven by digest, folders whole or not at all."""
+"""The install worker's reader: everything is verified by digest, and folders are never partial."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -167,7 +167,7 @@ def test_what_was_read_once_needs_no_registry(
         offline.unpack_module("shop", release, "api", tmp_path / "work/again")
         with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1"):
             offline.unpack_module("shop", release, "network", tmp_path / "work/network")
-        # What another app's repository holds is not known by having read it here.
+        # Cached content of one app's repository does not count for another app.
         with pytest.raises(Unreachable):
             offline.index("other", release)
     assert tree(tmp_path / "work/again") == tree(tmp_path / "app/modules/api")

@@ -212,7 +212,7 @@ def test_an_enrolment_key_file(tmp_path: Path) -> None:
         EnrolmentKey.make(path)
     for content in ("", "short", "!" * 43):
         path.write_text(content)
-        with pytest.raises(EnrolmentKeyUnusable, match="is no enrolment key"):
+        with pytest.raises(EnrolmentKeyUnusable, match="is not an enrolment key"):
             EnrolmentKey.read(path)
     path.chmod(0o604)
     with pytest.raises(EnrolmentKeyUnusable, match="chmod 600"):
