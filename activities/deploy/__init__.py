@@ -1,1 +1,1 @@
-"""What runs that change an install ask of the worker besides the engines: scopes, views, ends."""
+"""The worker's activities for runs that change an install, apart from engines: begin, view, end."""

@@ -28,10 +28,10 @@ class DeployActivities:
 
     @activity.defn(name=deploys.SCOPE.name)
     async def scope(self, input: ScopeInput) -> Scope:
-        """Bring the newest inputs to the store, and decide what to do with each component.
+        """Store the newest inputs, and decide what to do with each component.
 
         Raises:
-            BadInput: required inputs are missing, values do not fit, or the release's sandbox is
+            BadInput: required inputs are missing, values are invalid, or the release's sandbox is
                 not provisioned.
         """
         async with heartbeating() as say:
@@ -76,12 +76,12 @@ class DeployActivities:
 
 
 def _require_provisioned(target: Target, install: str) -> None:
-    """Components stand on the sandbox: it comes first, by a run of its own."""
+    """Components are deployed into the sandbox, which a run of its own must have provisioned."""
     if target.config.sandbox is None or (target.sandbox and target.sandbox.status == "done"):
         return
-    why = "did not end well" if target.sandbox else "was not made yet"
+    why = "did not end well" if target.sandbox else "has not been run yet"
     raise BadInput(
         f"{install} is not ready for components: the release {target.release} has a sandbox, and "
         f"its provision {why}. Provision it first, with the update `provision` on the workflow "
-        f"{install_workflow_id(install)} and this release, and deploy again."
+        f"{install_workflow_id(install)} and this release, then deploy again."
     )

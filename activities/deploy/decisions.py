@@ -15,27 +15,27 @@ from store.install_records import ComponentRecord
 
 @dataclass(frozen=True)
 class Target:
-    """The release that an install is brought to, and what it is brought over."""
+    """The release that a run deploys, and what is deployed in the install now."""
 
     release: str
     config: AppConfig
     artifacts: Mapping[str, str]
-    """Digest of each part's artifact."""
+    """The digest of each part's artifact."""
     inputs: Mapping[str, str | Sensitive]
     deployed: Mapping[str, ComponentRecord]
-    """By component."""
+    """The record of each deployed component, by name."""
     key: bytes
-    """Of the input fingerprints."""
+    """The key of the input fingerprints."""
     sandbox: ComponentRecord | None = None
-    """What was provisioned last."""
+    """The record of the sandbox that was provisioned last."""
 
     def record(self, part: str) -> ComponentRecord | None:
-        """What was last deployed of a component, or of the sandbox."""
+        """The record of the part's last deployment."""
         return self.sandbox if part == SANDBOX else self.deployed.get(part)
 
 
 def decide(target: Target) -> list[Decision]:
-    """A decision for each component of the release, then for each that it no longer has."""
+    """A decision for each component of the release, then for each deployed one that it lacks."""
     graph = Graph(target.config)
     kept = [_kept(name, graph, target) for name in graph.order()]
     removed = {n: r for n, r in target.deployed.items() if target.config.component(n) is None}
@@ -43,7 +43,7 @@ def decide(target: Target) -> list[Decision]:
 
 
 def decide_sandbox(target: Target) -> list[Decision]:
-    """The decision for the sandbox; none where the release has no sandbox."""
+    """The decision for the sandbox; empty if the release has no sandbox."""
     if target.config.sandbox is None:
         return []
     return [_kept(SANDBOX, Graph(target.config), target)]
@@ -52,7 +52,7 @@ def decide_sandbox(target: Target) -> list[Decision]:
 def decide_teardown(
     deployed: Mapping[str, ComponentRecord], sandbox: ComponentRecord | None
 ) -> list[Decision]:
-    """A teardown of each component before those that it needs, and of the sandbox after all."""
+    """Tears down each component before those that it depends on, and the sandbox last."""
     order = _teardown_order(deployed)
     found = [
         _teardown(deployed[name], after=_on_top(name, deployed, order[:index]))
@@ -64,7 +64,7 @@ def decide_teardown(
 def _kept(part: str, graph: Graph, target: Target) -> Decision:
     model = target.config.part(part)
     if model is None:
-        raise AssertionError("the parts are the config's own")
+        raise AssertionError("the part comes from the config")
     reason = next(_reasons(part, model, graph, target), None)
     return Decision(
         component=part,
@@ -77,7 +77,7 @@ def _kept(part: str, graph: Graph, target: Target) -> Decision:
 
 
 def _reasons(part: str, model: Part, graph: Graph, target: Target) -> Iterator[str]:
-    """Why the part is planned; the first reason is what people are told."""
+    """Why the part must be planned; people see the first reason."""
     record = target.record(part)
     if record is None:
         yield f"it was not {'provisioned' if part == SANDBOX else 'deployed'} before"
@@ -98,8 +98,8 @@ def _reasons(part: str, model: Part, graph: Graph, target: Target) -> Iterator[s
 
 
 def _moved(part: str, record: ComponentRecord, graph: Graph, target: Target) -> list[str]:
-    """What the part was built on, or reads by now, and has changed since."""
-    # It may have been deployed before there was any sandbox.
+    """Parts that this part was built on, or now reads, and that have changed since."""
+    # The part may have been deployed before there was any sandbox.
     reads = {SANDBOX} if target.sandbox and graph.reads_sandbox(part) else set()
     return sorted(
         one
@@ -114,7 +114,7 @@ def _generation(part: str, target: Target) -> str | None:
 
 
 def _removed(removed: Mapping[str, ComponentRecord], target: Target) -> Iterator[Decision]:
-    """Each is torn down once nothing is left that was deployed on top of it."""
+    """Tears down each part once nothing is left that was deployed on top of it."""
     order = _teardown_order(removed)
     stay = target.deployed.keys() - removed.keys()
     for name, record in sorted(removed.items()):
@@ -137,10 +137,10 @@ def _teardown(
 
 
 def _teardown_order(deployed: Mapping[str, ComponentRecord]) -> list[str]:
-    """Each component before those that it needs, then by name."""
+    """The components, each before those that it depends on; otherwise by name."""
     left, order = dict(sorted(deployed.items())), list[str]()
     while left:
-        # Records of several releases might name each other: then any of them must be the first.
+        # Records of different releases might depend on each other; then any one goes first.
         first = next((name for name in left if not _on_top(name, deployed, left)), next(iter(left)))
         order.append(first)
         del left[first]
@@ -148,5 +148,5 @@ def _teardown_order(deployed: Mapping[str, ComponentRecord]) -> list[str]:
 
 
 def _on_top(name: str, deployed: Mapping[str, ComponentRecord], among: Iterable[str]) -> list[str]:
-    """Those of the components that were deployed on top of one."""
+    """Those components in `among` that depend on the component `name`."""
     return sorted(one for one in among if name in deployed[one].dependencies)

@@ -24,7 +24,7 @@ class DeprovisionActivities:
 
     @activity.defn(name=provisions.DEPROVISION_SCOPE.name)
     async def scope(self, input: DeprovisionScopeInput) -> Scope:
-        """Everything that is deployed, each part to be torn down from the release that made it."""
+        """A teardown for everything that is deployed, each from the release that deployed it."""
         async with heartbeating() as say:
             await self._workplace.check_turn(input.turn)
             say("reads what is deployed")
@@ -36,7 +36,7 @@ class DeprovisionActivities:
         return scope_of(self._workplace, decisions, self._actions(input.app))
 
     def _actions(self, app: str) -> list[TriggeredAction]:
-        """Those of the release that the install runs, or else of the one that it came to last."""
+        """The triggered actions of the deployed release, or else of the one that was tried last."""
         state = self._workplace.state
         newest = state.deployed() or state.component(SANDBOX) or state.provisioned()
         if newest is None:
@@ -45,11 +45,11 @@ class DeprovisionActivities:
 
     @activity.defn(name=provisions.DEPROVISION_FINISH.name)
     async def finish(self, input: DeprovisionFinishInput) -> Nothing:
-        """Empty the store, all but its journals, and drop what lies on this machine.
+        """Empty the store except for its journals, and remove this machine's files.
 
         Raises:
             BadInput: something is still deployed.
-            LockHeld: something is still at work on the install.
+            LockHeld: an operation is still at work on the install.
         """
         async with heartbeating() as say:
             await self._workplace.check_turn(input.turn)

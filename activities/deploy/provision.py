@@ -23,10 +23,10 @@ class ProvisionActivities:
 
     @activity.defn(name=provisions.PROVISION_SCOPE.name)
     async def scope(self, input: ScopeInput) -> Scope:
-        """Bring the newest inputs to the store, and decide what to do with the sandbox.
+        """Store the newest inputs, and decide what to do with the sandbox.
 
         Raises:
-            BadInput: required inputs are missing, or values do not fit.
+            BadInput: required inputs are missing, or values are invalid.
         """
         async with heartbeating() as say:
             await self._workplace.check_turn(input.turn)

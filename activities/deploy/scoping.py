@@ -1,4 +1,4 @@
-"""What every scope begins with: the newest inputs, the release, and what the store has."""
+"""What all scopes share: storing the newest inputs, and reading the release and the records."""
 
 from activities.deploy.decisions import Target
 from activities.engines import specs
@@ -15,11 +15,11 @@ from contracts.errors import BadConfig, BadInput
 
 
 def open_target(workplace: Workplace, input: ScopeInput) -> Target:
-    """Bring the newest inputs to the store, and gather what a decision is made of; blocks.
+    """Store the newest inputs, and gather everything that decisions need; blocks.
 
     Raises:
-        BadConfig: the release has something that no engine can run yet.
-        BadInput: required inputs are missing, values do not fit, or it is another app's install.
+        BadConfig: the release has something that no engine can deploy yet.
+        BadInput: required inputs are missing, values are invalid, or the install is another app's.
     """
     _require_app(workplace, input.app)
     releases, state = workplace.releases, workplace.state
@@ -56,7 +56,7 @@ def open_target(workplace: Workplace, input: ScopeInput) -> Target:
 def scope_of(
     workplace: Workplace, decisions: list[Decision], actions: list[TriggeredAction]
 ) -> Scope:
-    """The answer of a scope; blocks."""
+    """The result of a scope activity; blocks."""
     return Scope(
         decisions=decisions,
         state_revision=workplace.state.revision(),
@@ -67,11 +67,11 @@ def scope_of(
 
 
 def triggered(config: AppConfig, release: str | None = None) -> list[TriggeredAction]:
-    """What the release wants to be run by itself, in the order in which it is to run.
+    """The actions that the release ties to events and times, in the order in which they run.
 
     Args:
         config: The release's app config.
-        release: Its digest, where it is not the release of the run itself.
+        release: Its digest, if it is not the release of the run itself.
     """
     return [
         TriggeredAction(
@@ -86,7 +86,7 @@ def triggered(config: AppConfig, release: str | None = None) -> list[TriggeredAc
 
 
 def _require_app(workplace: Workplace, app: str) -> None:
-    """Whatever is deployed would be torn down from releases that another app does not have."""
+    """Refuse another app: tearing down what is deployed needs releases that it does not have."""
     here = workplace.state.app()
     if here is not None and here != app:
         raise BadInput(

@@ -1,1 +1,1 @@
-"""What engines share of plans: how they are kept, compared, shown, and what came of them."""
+"""Plans, as all engines share them: keeping, comparing and showing them, and recording results."""

@@ -1,9 +1,9 @@
-"""What a plan is bound to besides what it would do: the release, and what was rendered from it.
+"""What a plan is bound to apart from its changes: the release, and the values rendered from it.
 
-Two releases may plan the same changes and do other things: a provisioner's script is in no plan.
-So an approval is of one release's plan. It is of the values rendered then, too, as keyed digests:
-a plain hash of a short secret could be guessed. The worker's own environment is not among them,
-since another machine may apply.
+Two releases may plan the same changes and still do different things, since a provisioner's script,
+for example, is not in the plan. So an approval counts for one release's plan only, and only for the
+values rendered then. These are kept as keyed digests, since a plain hash of a short secret could be
+guessed. The worker's own environment is not included, since another machine may apply the plan.
 """
 
 import hashlib
@@ -16,17 +16,17 @@ from activities.plans.plan_store import PlanRecord
 from contracts.errors import StalePlan
 from contracts.messages import OperationInput
 
-OLDER = "it was made by an older worker, which did not note what it was made of"
+OLDER = "it was made by an older worker, which did not record what it was made from"
 
 
 @dataclass(frozen=True)
 class RenderedDigests:
-    """Keyed digests of what a part's templates came to."""
+    """Keyed digests of a part's rendered templates."""
 
     variables: str
-    """Of its variables and variable files."""
+    """The digest of its variables and variable files."""
     environment: str
-    """Of the environment variables that the app config sets."""
+    """The digest of the environment variables that the app config sets."""
 
     @staticmethod
     def of(
@@ -36,14 +36,14 @@ class RenderedDigests:
         files: Sequence[str],
         environment: Mapping[str, str],
     ) -> "RenderedDigests":
-        """The digests of values, with the store's key.
+        """The digests of rendered values, with the store's key.
 
         Args:
             key: The key of plan digests.
             part: The component, or the sandbox.
-            variables: As the tool is given them; JSON can hold them.
-            files: The variable files, rendered, in their order.
-            environment: What the app config sets, rendered.
+            variables: The variables that the tool gets, in a form that JSON can hold.
+            files: The rendered variable files, in order.
+            environment: The rendered environment variables that the app config sets.
         """
         return RenderedDigests(
             variables=_keyed(key, ["variables", part, variables, list(files)]),
@@ -52,20 +52,19 @@ class RenderedDigests:
 
 
 def require_release(record: PlanRecord, input: OperationInput) -> None:
-    """Refuse to do with one release what was planned of another; a record of an older worker names
-    none.
+    """Refuse a plan that was made from another release; an older worker's record names none.
 
     Raises:
-        StalePlan: naming both.
+        StalePlan: the releases or apps differ; the message names both.
     """
     if record.release and record.release != input.release:
-        raise StalePlan(f"it was made of release {record.release}, and not of {input.release}")
+        raise StalePlan(f"it was made from release {record.release}, not from {input.release}")
     if record.app and record.app != input.app:
-        raise StalePlan(f"it was made for the app {record.app}, and not for {input.app}")
+        raise StalePlan(f"it was made for the app {record.app}, not for {input.app}")
 
 
 def require_noted(record: PlanRecord) -> None:
-    """Refuse a plan whose record does not say what it was made of: nobody knows what else it is.
+    """Refuse a plan whose record does not say what the plan was made from.
 
     Raises:
         StalePlan: an older worker made it.
@@ -77,18 +76,18 @@ def require_noted(record: PlanRecord) -> None:
 
 
 def require_bound(record: PlanRecord, artifact: str, rendered: RenderedDigests) -> None:
-    """Refuse a plan that was made of other files or values than there are now.
+    """Refuse a plan that was made from other files or values than the current ones.
 
     Raises:
-        StalePlan: saying which, and no value.
+        StalePlan: they differ; the message says which, but contains no value.
     """
     require_noted(record)
     if record.artifact != artifact:
-        raise StalePlan("it was made of other files than the release's")
+        raise StalePlan("it was made from other files than the release's")
     if not hmac.compare_digest(record.variables, rendered.variables):
         raise StalePlan("the values of its variables have changed since it was planned")
     if not hmac.compare_digest(record.environment, rendered.environment):
-        raise StalePlan("what the app config sets in its environment has changed since")
+        raise StalePlan("the environment that the app config sets has changed since")
 
 
 def _keyed(key: bytes, content: list[object]) -> str:

@@ -1,4 +1,4 @@
-"""What a plan would do, whichever engine made it, and the digest that an approval binds to."""
+"""A plan's changes, in the same form for every engine, and the digest that an approval names."""
 
 import hashlib
 import hmac
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from contracts.deploys import ChangeCounts
 
 QUIET = ({"no-op"}, {"read"})
-"""Actions that change nothing: a data source is read again in any case."""
+"""Actions that change nothing; a data source is read again in any case."""
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,12 @@ class Change:
     before: object
     after: object
     unknown: object
-    """True, or the same shape as `after`, where a value will be known after the apply only."""
+    """True, or a structure of the shape of `after`, for values known only after the apply."""
     before_sensitive: object = False
     after_sensitive: object = False
     deposed: str | None = None
     previous_address: str | None = None
-    """The object moves: this is where it was."""
+    """Set if the object moves: its address before."""
     importing: str | None = None
     """The object is imported under this id."""
     reason: str | None = None
@@ -33,7 +33,7 @@ class Change:
 
     @property
     def verb(self) -> str:
-        """create, update, replace, delete, forget, or move where nothing else changes."""
+        """create, update, replace, delete, forget, import, or move (if nothing else changes)."""
         actions = set(self.actions)
         if {"create", "delete"} <= actions:
             return "replace"
@@ -44,12 +44,12 @@ class Change:
 
 @dataclass(frozen=True)
 class Changes:
-    """A whole plan: objects by address, and the outputs that change."""
+    """All changes of a plan: objects, ordered by address, and outputs."""
 
     objects: tuple[Change, ...]
     outputs: tuple[Change, ...]
     secrets: tuple[object, ...] = field(default=(), compare=False, repr=False)
-    """What the plan marks as sensitive anywhere, also of objects that do not change."""
+    """All values that the plan marks as sensitive, also in objects that do not change."""
 
     @property
     def empty(self) -> bool:
@@ -68,9 +68,10 @@ class Changes:
         )
 
     def digest(self, key: bytes, *, install: str, component: str, verb: str) -> str:
-        """What an approval binds to: an HMAC over everything that would be done.
+        """What an approval names: an HMAC over everything that would be done.
 
-        A plain hash of a short secret could be guessed from outside; the key stays in the store.
+        Keyed, with a key that stays in the store, since a plain hash of a short secret could be
+        guessed.
 
         Args:
             key: The store's secret key.

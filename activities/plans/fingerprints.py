@@ -1,4 +1,4 @@
-"""What tells that a part must be planned again: its config, and the inputs that it reads."""
+"""Fingerprints of a part's config and inputs: if they change, the part must be planned again."""
 
 import hashlib
 import hmac
@@ -10,9 +10,9 @@ from apps.sensitivity import Sensitive
 
 
 def part_fingerprint(part: Part) -> str:
-    """A digest of what the app config says of a component, or of the sandbox.
+    """A digest of a part's section of the app config.
 
-    Defaults are left out: a field that a later version adds must not plan every component again.
+    Defaults are left out, so that a field which a later version adds does not change it.
     """
     content = part.model_dump_json(exclude_defaults=True)
     return "sha256:" + hashlib.sha256(content.encode()).hexdigest()
@@ -21,9 +21,9 @@ def part_fingerprint(part: Part) -> str:
 def input_fingerprints(
     graph: Graph, part: str, inputs: Mapping[str, str | Sensitive], key: bytes
 ) -> dict[str, str]:
-    """A keyed digest of each input that the part's templates read.
+    """A digest of each input that the part's templates read.
 
-    Keyed, since a plain hash of a short secret could be guessed.
+    The digests are keyed, since a plain hash of a short secret could be guessed.
     """
     return {
         name: hmac.new(key, _text(value).encode(), hashlib.sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""Outputs as they may travel: without what is sensitive or large; the store has them whole."""
+"""Outputs as they are sent in results: without sensitive or large values, which the store keeps."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -8,8 +8,8 @@ from contracts.deploys import Outputs
 from store.install_records import Output
 
 LARGEST_SENT_BYTES = 32 * 1024
-"""Of values that travel in one result; the rest is named. A payload ends at 2 MiB, and a result
-holds the outputs of many steps."""
+"""The most that the values in one result may take; the other outputs are only named. A payload may
+have 2 MiB, and a result holds the outputs of many steps."""
 
 _LARGEST_NAMES_BYTES = 4 * 1024
 
@@ -17,8 +17,8 @@ _LARGEST_NAMES_BYTES = 4 * 1024
 def as_sent(
     outputs: Mapping[str, Output], mask: Mask, limit_bytes: int = LARGEST_SENT_BYTES
 ) -> Outputs:
-    """What of the outputs may leave the customer's side: the small ones first, up to the limit."""
-    # A name may hold a secret, too: a script writes what it likes.
+    """The outputs that may leave the customer's side, smallest first, up to the limit."""
+    # A name may contain a secret too, since scripts choose names freely.
     named = {mask.text(name): one for name, one in outputs.items()}
     open_ = {name: mask.value(one.value) for name, one in named.items() if not one.sensitive}
     sizes = {name: _size(name, value) for name, value in open_.items()}
@@ -36,7 +36,7 @@ def as_sent(
 
 
 def sent_bytes(outputs: Outputs) -> int:
-    """How much the values take of the limit."""
+    """How many bytes of the limit the values take."""
     return sum(_size(name, value) for name, value in outputs.values.items())
 
 
@@ -45,7 +45,7 @@ def _size(name: str, value: object) -> int:
 
 
 def _listed(names: Iterable[str]) -> list[str]:
-    """The names, sorted; of more than can travel, how many there are besides."""
+    """The names, sorted; if there are too many, the last entry says how many more."""
     every, listed, total = sorted(names), list[str](), 0
     for name in every:
         total += len(json.dumps(name))

@@ -1,4 +1,4 @@
-"""A saved plan in the store: the file that is applied, what it would do, and what it binds to."""
+"""Saved plans in the store: the file that is applied, its changes, and what it was made from."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +20,7 @@ _VIEW = "view.txt"
 
 
 class PlanRecord(BaseModel):
-    """What a plan was made of: an apply refuses it when any of this has changed."""
+    """What a plan was made from: an apply refuses the plan if any of this has changed."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
@@ -32,17 +32,17 @@ class PlanRecord(BaseModel):
     tool: str
     """Name, version and platform of the tool that made it."""
     providers: str
-    """Terraform's alone: SHA-256 of the dependency lock file; empty where the module needs no
+    """For Terraform only: SHA-256 of the dependency lock file; empty if the module needs no
     provider."""
     state: str
     """Identity of the state that it was made against."""
     app: str = ""
-    """What follows is empty where a worker made it that did not note it yet."""
+    """This field and the following ones are empty in records of older workers."""
     release: str = ""
     artifact: str = ""
-    """Digest of the files that it was made of."""
+    """Digest of the files that the plan was made from."""
     variables: str = ""
-    """Keyed digest of the variables as they were rendered."""
+    """Keyed digest of the rendered variables."""
     environment: str = ""
     """Keyed digest of what the app config sets in the tool's environment."""
 
@@ -52,14 +52,14 @@ class PlanFormat(Generic[C]):
     """How an engine keeps its plans."""
 
     file: str
-    """The name in the store of what is applied."""
+    """The name in the store of the file that is applied."""
     read: Callable[[bytes], C]
-    """Reads what the plan would do; raises EngineFailed."""
+    """Reads the plan's changes; raises EngineFailed."""
 
 
 @dataclass(frozen=True)
 class SavedPlan(Generic[C]):
-    """A plan as the store holds it."""
+    """A plan, read from the store."""
 
     record: PlanRecord
     file: bytes
@@ -68,20 +68,20 @@ class SavedPlan(Generic[C]):
 
 @dataclass(frozen=True)
 class PlanFiles:
-    """What a plan is kept as, besides its record."""
+    """The files of a plan, apart from its record."""
 
     file: bytes
-    """What is applied."""
+    """The file that is applied."""
     shown: bytes
-    """What it would do, as the engine's format reads it; secrets in clear."""
+    """Its changes, in the form that `PlanFormat.read` reads; secrets are in clear."""
     view: str
-    """What an approver sees."""
+    """The text that an approver sees."""
     others: Mapping[str, bytes] = field(default_factory=dict)
-    """Whatever else the apply needs, by its name in the store."""
+    """Other files that the apply needs, by their names in the store."""
 
 
 def load_record(store: Store, key: str) -> PlanRecord | None:
-    """What a plan was made of; None where the store has no such plan."""
+    """A plan's record; None if the store has no such plan."""
     found = load_file(store, key, _RECORD)
     return PlanRecord.model_validate_json(found) if found is not None else None
 
@@ -89,7 +89,7 @@ def load_record(store: Store, key: str) -> PlanRecord | None:
 def save_plan(
     store: Store, key: str, format: PlanFormat[C], record: PlanRecord, files: PlanFiles
 ) -> None:
-    """Keep a plan; the record is written last, so that what has a record is whole."""
+    """Save a plan; the record is written last, so that a plan with a record is complete."""
     contents = {
         format.file: files.file,
         _CHANGES: files.shown,
@@ -102,10 +102,10 @@ def save_plan(
 
 
 def load_plan(store: Store, key: str, format: PlanFormat[C]) -> SavedPlan[C]:
-    """Read a plan back, and check that its file is the one that was planned.
+    """Read a plan, and check that its file is the one that was saved.
 
     Raises:
-        StalePlan: it is gone, or not what it was.
+        StalePlan: the plan is gone, or its file has changed.
     """
     record = load_record(store, key)
     file, shown = load_file(store, key, format.file), load_file(store, key, _CHANGES)
@@ -117,13 +117,13 @@ def load_plan(store: Store, key: str, format: PlanFormat[C]) -> SavedPlan[C]:
 
 
 def load_file(store: Store, key: str, name: str) -> bytes | None:
-    """A file of the plan by its name in the store; None where it has none of that name."""
+    """A file of the plan, by its name in the store; None if there is none."""
     found = store.get(f"plans/{key}/{name}")
     return found.data if found else None
 
 
 def load_shown(store: Store, prefix: str) -> Iterator[bytes]:
-    """What each plan under the prefix of keys would do, as its engine printed it."""
+    """The changes of each plan whose key has the prefix, as its engine printed them."""
     for key in store.list(f"plans/{prefix}"):
         found = store.get(key) if key.endswith(f"/{_CHANGES}") else None
         if found is not None:
@@ -131,9 +131,9 @@ def load_shown(store: Store, prefix: str) -> Iterator[bytes]:
 
 
 def load_view(store: Store, key: str) -> tuple[PlanRecord, str] | None:
-    """The plan view, without what is sensitive, and the plan's record.
+    """The plan's record, and its view without sensitive values.
 
-    An older worker may have made the view: it is shown (`apps.display_text`) here again.
+    An older worker may have made the view, so it is made safe to display here again.
     """
     record, view = load_record(store, key), load_file(store, key, _VIEW)
     if record is None or view is None:

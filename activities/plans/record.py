@@ -1,4 +1,4 @@
-"""What the store remembers of what was deployed: a component, or the sandbox."""
+"""Records in the store what is deployed of each part."""
 
 import asyncio
 from collections.abc import Mapping
@@ -12,12 +12,12 @@ from store.install_records import ComponentRecord, Output
 
 
 async def record_applying(workplace: Workplace, input: OperationInput, artifact: str) -> None:
-    """Remember, before anything is changed, that an apply or a teardown has begun.
+    """Record, before anything is changed, that an apply or a teardown has begun.
 
     Args:
-        workplace: Where the store is.
-        input: Which part of which release.
-        artifact: The digest of what it is made from.
+        workplace: The install's store and releases.
+        input: Names the part and the release.
+        artifact: The digest of the part's artifact.
     """
     before = await asyncio.to_thread(workplace.state.component, input.component)
     if getattr(input, "teardown", False):
@@ -33,13 +33,13 @@ async def record_applying(workplace: Workplace, input: OperationInput, artifact:
 async def record_done(
     workplace: Workplace, input: OperationInput, artifact: str, outputs: Mapping[str, Output]
 ) -> int:
-    """Remember that the part is what the release says.
+    """Record that the part is deployed as the release describes it.
 
     Args:
-        workplace: Where the store is.
-        input: Which part of which release.
-        artifact: The digest of what it was made from.
-        outputs: What it has made known.
+        workplace: The install's store and releases.
+        input: Names the part and the release.
+        artifact: The digest of the part's artifact.
+        outputs: The part's outputs.
 
     Returns:
         The state's new revision.
@@ -60,7 +60,7 @@ def _record(
     state, graph, part = workplace.state, Graph(config), input.component
     component, model = config.component(part), config.part(part)
     if model is None:
-        raise AssertionError("an engine has deployed it from this release")
+        raise AssertionError("the release has the part, since an engine has just deployed it")
     before = state.component(part)
     dependencies = graph.dependencies(part) if component else []
     below = [*dependencies, *([SANDBOX] if graph.reads_sandbox(part) else [])]

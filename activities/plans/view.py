@@ -1,4 +1,4 @@
-"""The plan view: what an approver sees, like a diff, without what is sensitive."""
+"""The plan view that an approver sees: like a diff, without sensitive values."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from activities.secrets.masking import MASK, Mask
 from apps.display_text import shown
 
 PAGE_BYTES = 256 * 1024
-"""The largest page that travels."""
+"""The largest page that is sent."""
 
 _SIGNS = {
     "create": "+",
@@ -25,8 +25,9 @@ _UNKNOWN = "(known after apply)"
 def render_view(component: str, verb: str, changes: Changes, mask: Mask) -> str:
     """The whole view as text: a heading, then each object with its changed attributes.
 
-    What the plan marks in one place is masked in all: a computed attribute may repeat it. Names and
-    values are the vendor's and the cloud's: each stays on its line (`apps.display_text`).
+    A value that the plan marks in one place is masked everywhere, since a computed attribute may
+    repeat it. Names and values come from the vendor and the cloud, so their hidden characters and
+    line breaks are escaped (`apps.display_text`).
     """
     mask = mask.and_also(changes.secrets)
     lines = [f"{verb} {component}: {changes.counts()}", ""]
@@ -39,7 +40,7 @@ def render_view(component: str, verb: str, changes: Changes, mask: Mask) -> str:
 
 
 def pages(text: str) -> list[str]:
-    """The view in pages of at most PAGE_BYTES bytes: cut at ends of lines where that can be."""
+    """The view in pages of at most PAGE_BYTES bytes, cut at line breaks if possible."""
     result: list[str] = []
     page: list[str] = []
     size = 0
@@ -60,7 +61,7 @@ def _with_ends(text: str) -> list[str]:
 
 
 def _pieces(line: str) -> Iterable[str]:
-    """A line that is longer than a page in pieces that are not, each of whole characters."""
+    """Splits a line that is longer than a page into shorter pieces of whole characters."""
     data = line.encode()
     start = 0
     while start < len(data):
@@ -119,7 +120,7 @@ def _shown(value: object, unknown: object, sensitive: object, mask: Mask) -> str
 
 
 def _with_unknown(value: object, unknown: object) -> object:
-    """The value with its unknown parts told as such, at any depth."""
+    """The value with its unknown parts replaced by `_UNKNOWN`, at any depth."""
     if unknown is True:
         return _UNKNOWN
     if isinstance(unknown, Mapping):

@@ -1,1 +1,1 @@
-"""What is known to be secret, and how it is masked in whatever is shown."""
+"""Known secrets, and how they are masked in everything that is shown."""

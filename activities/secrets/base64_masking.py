@@ -13,7 +13,7 @@ from typing import Final
 from activities.secrets.search import Search, without_halves
 
 _BETWEEN: Final = " \t\r\n│╷╵"
-"""Where lines are broken, Terraform also draws a border."""
+"""Characters that may interrupt an encoded secret: line breaks, blanks, and Terraform's border."""
 
 _STANDARD: Final = str.maketrans("-_", "+/")
 _FLAT: Final = str.maketrans("-_", "+/", _BETWEEN)
@@ -28,7 +28,7 @@ _DEEPEST = 3
 _UTF16: Final = re.compile(r"(?:[^\0]\0){3,}[^\0]?")
 
 _NEIGHBOURS = 4
-"""Characters on both sides that hold some bits of a secret, or its padding."""
+"""Characters on both sides that may hold some bits of a secret, or its padding."""
 
 _LINE: Final = re.compile(r"[A-Za-z0-9+/_-]{20,}")
 """Of base64; long enough to be looked for within a secret."""
@@ -38,7 +38,7 @@ _PIECE = 6
 
 
 class InBase64:
-    """Knows secrets as base64 has them; its repr hides them."""
+    """Knows the base64 forms of secrets; its repr hides them."""
 
     def __init__(self, secrets: Iterable[str], search: Search) -> None:
         """Args: the secrets, and what finds them and their other forms."""
@@ -53,7 +53,7 @@ class InBase64:
         return f"InBase64({len(self._pieces)} pieces)"
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where in the text they are, in no order; they may overlap."""
+        """Where the text has encoded secrets, in no order; spans may overlap."""
         yield from self._encoded(text, 1)
         if self._pieces:
             # Others of a secret's lines may not be printed yet, or have something before them.

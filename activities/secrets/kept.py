@@ -1,7 +1,7 @@
-"""What was secret when an operation's tools ran, kept beside what they printed and as long as that.
+"""Keeps the secrets that were known when an operation's tools ran, for as long as their output.
 
-A sensitive input that is set again, a password that is made anew and a component that is torn down
-leave the store without the old value; what a tool printed then still holds it.
+When a sensitive input is set again, a password is recreated or a component is torn down, the store
+no longer has the old value, but the output of tools that ran before may still contain it.
 """
 
 import json
@@ -17,11 +17,11 @@ _FILE: Final = "secrets.json"
 
 
 def keep_secrets(folder: Path, secrets: Set[str]) -> None:
-    """Add to what is kept; blocks.
+    """Add secrets to those that are kept for an operation; blocks.
 
     Args:
-        folder: The operation's own, which nobody else works on now.
-        secrets: Values; none of the worker's own, which are in no file of ours.
+        folder: The operation's folder, which no other attempt uses now.
+        secrets: The values; without the worker's own secrets, which are never written to a file.
 
     Raises:
         OSError: it cannot be written.
@@ -35,6 +35,6 @@ def keep_secrets(folder: Path, secrets: Set[str]) -> None:
 
 
 def kept_secrets(folder: Path) -> frozenset[str]:
-    """What is kept in an operation's folder; blocks."""
+    """The secrets that are kept in an operation's folder; blocks."""
     file = folder / _FILE
     return frozenset(json.loads(read_left(file))) if file.exists() else frozenset()

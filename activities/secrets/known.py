@@ -1,4 +1,4 @@
-"""What is known to be secret of an operation, from wherever it can be known."""
+"""Gathers everything that is known to be secret in an operation's output."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ from store.journal import Journal
 
 
 def mask_of_operation(workplace: Workplace, key: str) -> Mask:
-    """A mask for everything that is known to be secret of what the operation worked on; blocks.
+    """A mask for everything that is known to be secret in the operation's output; blocks.
 
-    That is what was secret when its tools ran, the inputs of any release, what the worker hands to
-    tools, and what the operation's engine knows of the part, from plans and states.
+    That is: the secrets known when its tools ran, sensitive inputs of any release, secrets that the
+    worker passes to tools, and what the operation's engine finds in plans and states of the part.
     """
     run, part = key.split("/")[:2]
     known = [
@@ -31,9 +31,9 @@ def mask_of_operation(workplace: Workplace, key: str) -> Mask:
 
 
 def _engines(workplace: Workplace, key: str) -> Sequence[Engine]:
-    """Whose work was let in under the key: nobody's, if it is a step of an action."""
+    """The engine whose work the key is bound to; none if it is a step of an action."""
     entry = Journal(workplace.store).entry(key)
     if entry is None or entry.bound_to is None:
-        # An older worker did not note it.
+        # An older worker did not record it, so ask all of them.
         return workplace.engines
     return of_activity(workplace.engines, entry.bound_to.get("activity"))

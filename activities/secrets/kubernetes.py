@@ -1,8 +1,8 @@
-"""The contents of Kubernetes Secrets within any value, whether a tool marks them or not.
+"""Finds the contents of Kubernetes Secrets within any value, whether or not a tool marks them.
 
-A Secret that is a manifest (in Terraform's `kubernetes_manifest`, in a chart's values, in the
-annotation that `kubectl apply` leaves) is any value to a tool: it is known here by its own `kind`,
-as an object or as the YAML or JSON of one.
+To a tool, a Secret's manifest is an ordinary value (in Terraform's `kubernetes_manifest`, in a
+chart's values, in the annotation that `kubectl apply` leaves). It is recognised here by its `kind`,
+as an object or as YAML or JSON text.
 """
 
 import base64
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from activities.secrets.documents import documents
 
 Plain = Callable[[object], object]
-"""Takes off a value what a tool has put around it."""
+"""Unwraps a value that a tool has wrapped in something."""
 
 _CONTENTS = ("data", "stringData", "string_data", "binaryData", "binary_data")
 
@@ -22,8 +22,8 @@ def _as_it_is(value: object) -> object:
 
 
 def of_kubernetes(value: object, plain: Plain = _as_it_is) -> Iterable[object]:
-    """Every value that a Kubernetes Secret holds, anywhere in the given value; as it is, and as
-    what it is the base64 of."""
+    """Every value of each Kubernetes Secret anywhere in the given value, as it is and decoded from
+    base64."""
     values = [value]
     while values:
         one = values.pop()
@@ -56,5 +56,5 @@ def _decoded(text: str) -> Iterable[str]:
     try:
         yield base64.b64decode("".join(text.split()), validate=True).decode()
     except (binascii.Error, ValueError):
-        # It is no base64 of a text: it is known as it is.
+        # Not the base64 form of a text; the value itself has been yielded already.
         return

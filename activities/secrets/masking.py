@@ -18,7 +18,7 @@ from activities.secrets.search import Search
 MASK = "(sensitive)"
 
 _SHORTEST_IN_TEXT = 4
-"""Shorter ones would mask half of every text; they are masked where they are a whole value."""
+"""Masking shorter secrets would hide half of every text; those are masked only as whole values."""
 
 
 class _Finder:
@@ -57,7 +57,7 @@ class Mask:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The values themselves."""
+        """The secret values."""
         return self._whole
 
     def __repr__(self) -> str:
@@ -73,8 +73,8 @@ class Mask:
         return self.within(text, 0, len(text))
 
     def within(self, text: str, start: int, end: int) -> str:
-        """The part of the text between the two, with each secret replaced: also one that only
-        begins or ends in it."""
+        """The text from `start` to `end` with each secret replaced, even if it only begins or ends
+        there."""
         if not self._whole:
             return text[start:end]
         shown, at = [], start
@@ -93,8 +93,8 @@ class Mask:
         return 3 * self._finds.search.longest if self._whole else 0
 
     def unfinished(self, text: str) -> int:
-        """Where words at the end of the text begin that more words would make a secret; its length
-        if none do."""
+        """Where the text ends with the first words of a secret, the position of these words;
+        otherwise the text's length."""
         return self._finds.search.unfinished(text) if self._whole else len(text)
 
     def value(self, value: object) -> object:

@@ -1,1 +1,1 @@
-"""The tools that engines run: where they are, and the environment that they are given."""
+"""The tools that engines run: finding them, their versions, and the environment that they get."""

@@ -1,6 +1,6 @@
-"""What every tool gets of the worker's environment, whatever engine runs it: the way out.
+"""The part of the worker's environment that every tool gets, to reach the network.
 
-No secret is in it, but a proxy's password where the machine has one: that is masked.
+The only secret in it may be a proxy's password, which is masked.
 """
 
 import os
@@ -12,7 +12,7 @@ from wire.network.trust import VARIABLES
 
 _PASSED_ON = (
     "PATH",
-    # Of tools, some read the one and some the other.
+    # Some tools read the upper-case names, others the lower-case ones.
     *("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"),
     *("https_proxy", "http_proxy", "no_proxy"),
     *VARIABLES,
@@ -20,7 +20,7 @@ _PASSED_ON = (
 
 
 def defaults() -> dict[str, str]:
-    """What tools get unless the app config says otherwise."""
+    """Variables that tools get unless the app config sets them."""
     zone = os.environ.get("TZ")
     return {"LANG": "C.UTF-8", **({"TZ": zone} if zone else {})}
 
@@ -31,15 +31,15 @@ def passed_on() -> dict[str, str]:
 
 
 def tool_environment(home: Path, extra: Mapping[str, str]) -> dict[str, str]:
-    """The whole environment of a tool that the app config may add to.
+    """The complete environment of a tool, to which the app config may add.
 
     Args:
-        home: A folder of the run's own.
-        extra: What the app config sets, rendered; it wins over defaults alone.
+        home: A folder for this run only.
+        extra: What the app config sets, rendered; it overrides the defaults, but nothing else.
     """
     return {**defaults(), **extra, **passed_on(), "HOME": str(home)}
 
 
 def secrets_passed_on() -> list[str]:
-    """What of that must not be shown."""
+    """The secrets in `passed_on`; they are masked."""
     return secrets_of_proxies()

@@ -1,4 +1,4 @@
-"""A tool on this machine: where it is, and its version, as it tells it itself."""
+"""A tool on this machine: where it is, and the version that it reports."""
 
 import subprocess
 import threading
@@ -11,16 +11,16 @@ from apps.version_numbers import version_numbers
 from contracts.errors import EngineFailed, Unreachable
 
 _ASK_SECONDS = 60
-"""A tool tells its version in 0.1 s; a machine that swaps takes longer."""
+"""A tool usually reports its version within 0.1 s; a machine that swaps takes longer."""
 
 _BELIEVED_SECONDS = 60.0
-"""How long an answer holds for the same file: components that start together ask once. No longer,
-since the file may be a wrapper that chooses a version by other things."""
+"""How long an answer is cached for the same file, so that components that start together ask only
+once. Not longer, since the file may be a wrapper that chooses a version."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """An executable, and what it is."""
+    """An executable, with its name, version and platform."""
 
     path: Path
     name: str
@@ -29,7 +29,8 @@ class Tool:
 
     @property
     def identity(self) -> str:
-        """A plan is applied by the same tool, version and platform that made it."""
+        """Name, version and platform: a plan is applied only by a tool equal in these to the one
+        that made it."""
         return f"{self.name} {self.version} {self.platform}"
 
     @property
@@ -40,7 +41,7 @@ class Tool:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a tool says of itself."""
+    """What a tool reports about itself."""
 
     version: str
     platform: str
@@ -53,9 +54,9 @@ class Question:
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
     read: Callable[[bytes], Answer]
-    """Reads what it prints; raises ValueError, KeyError or TypeError where that is no answer."""
+    """Reads what it prints; raises ValueError, KeyError or TypeError if that is not an answer."""
     is_it: str
-    """What it should be, for whoever reads that it is not: `Terraform 1.x or OpenTofu`."""
+    """What the tool should be, for the error message: `Terraform 1.x or OpenTofu`."""
 
 
 _asking = threading.Lock()
@@ -70,11 +71,11 @@ class _Known:
 
 
 def ask(path: Path, question: Question) -> Answer:
-    """Ask the tool, or believe what it said a moment ago; blocks.
+    """Ask the tool, or return what it answered a moment ago; blocks.
 
     Raises:
         Unreachable: the machine could not run it now.
-        EngineFailed: it does not tell its version.
+        EngineFailed: it does not report a version.
     """
     with _asking:
         try:
@@ -91,21 +92,22 @@ def ask(path: Path, question: Question) -> Answer:
 
 
 def _ask(path: Path, question: Question) -> Answer:
-    told = _run(path, question)
+    ended = _run(path, question)
     try:
-        told.check_returncode()
-        return question.read(told.stdout)
+        ended.check_returncode()
+        return question.read(ended.stdout)
     except (subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
         raise EngineFailed(
-            f"`{_command(path, question)}` does not tell a version ({type(error).__name__}); "
+            f"`{_command(path, question)}` does not report a version ({type(error).__name__}); "
             f"is it {question.is_it}?"
         ) from None
 
 
 def _run(path: Path, question: Question) -> subprocess.CompletedProcess[bytes]:
-    """What the machine itself cannot do now is tried again: it says nothing about the tool."""
+    """Raises Unreachable, which is retried, if the machine cannot run the tool now, since that says
+    nothing about the tool."""
     try:
-        told = subprocess.run(
+        ended = subprocess.run(
             [str(path), *question.arguments],
             capture_output=True,
             check=False,
@@ -117,12 +119,12 @@ def _run(path: Path, question: Question) -> subprocess.CompletedProcess[bytes]:
     except OSError as error:
         why = error.strerror or type(error).__name__
     else:
-        if told.returncode >= 0:
-            return told
-        why = f"it was ended by signal {-told.returncode}"
+        if ended.returncode >= 0:
+            return ended
+        why = f"it was ended by signal {-ended.returncode}"
     raise Unreachable(
         f"`{_command(path, question)}` could not be run: {why}. Is the worker's machine out of "
-        "memory, or may its user not run it? It is tried again."
+        "memory, or may its user not run it? This is retried."
     )
 
 

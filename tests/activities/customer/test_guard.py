@@ -316,7 +316,7 @@ async def test_an_approval_is_of_one_plan_alone(site: Site) -> None:
     other = apply_input().model_copy(update={"digest": OTHER})
     with pytest.raises(StalePlan, match="the saved plan's digest is"):
         await site.run(deploys.TERRAFORM_APPLY.name, other)
-    with pytest.raises(StalePlan, match=f"made of release {RELEASE}, and not of {OTHER}"):
+    with pytest.raises(StalePlan, match=f"made from release {RELEASE}, not from {OTHER}"):
         elsewhere = apply_input("run-1/net/apply/4").model_copy(update={"release": OTHER})
         await site.run(deploys.TERRAFORM_APPLY.name, elsewhere)
     gone = apply_input("run-1/net/apply/3").model_copy(update={"plan_key": "run-1/net/plan/9"})

@@ -123,9 +123,9 @@ async def test_the_release_that_was_planned_is_applied_and_no_other(
     plane: HostilePlane, part: str
 ) -> None:
     plan = await plane.plan(plane.a, part)
-    with pytest.raises(StalePlan, match=f"made of release {plane.a}, and not of {plane.d}"):
+    with pytest.raises(StalePlan, match=f"made from release {plane.a}, not from {plane.d}"):
         await plane.apply(plan, release=plane.d)
-    with pytest.raises(StalePlan, match="made for the app shop, and not for toys"):
+    with pytest.raises(StalePlan, match="made for the app shop, not for toys"):
         await plane.apply(plan, app="toys")
     assert plane.did() is None
     await plane.apply(plan)

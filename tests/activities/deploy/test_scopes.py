@@ -76,7 +76,9 @@ async def test_missing_inputs_end_a_provision_before_anything_is_planned(site: D
 
 async def test_components_wait_for_the_sandbox(site: DeploySite) -> None:
     release = site.releases.add(**WHOLE)
-    with pytest.raises(BadInput, match=r"was not made yet\. Provision .* `provision` on the .*"):
+    with pytest.raises(
+        BadInput, match=r"has not been run yet\. Provision .* `provision` on the .*"
+    ):
         await site.deploy_scope(release)
     provisioned(site, release, status="applying")
     with pytest.raises(BadInput, match="its provision did not end well"):

@@ -73,7 +73,7 @@ def test_terraform_is_taken_before_tofu(path: Path) -> None:
 
 def test_one_that_tells_no_version_is_named(path: Path) -> None:
     script(path, "terraform", "echo '{}'")
-    with pytest.raises(EngineFailed, match="terraform version -json` does not tell a version"):
+    with pytest.raises(EngineFailed, match="terraform version -json` does not report a version"):
         find_terraform()
 
 

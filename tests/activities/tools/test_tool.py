@@ -76,7 +76,7 @@ def test_it_is_asked_again_in_time_since_it_may_be_a_wrapper(
 @pytest.mark.parametrize("body", ["exit 1", "echo no", "echo 1.11.4 linux; exit 1"])
 def test_one_that_tells_no_version_is_named(path: Path, body: str) -> None:
     script(path, "tool", body)
-    with pytest.raises(EngineFailed, match="does not tell a version"):
+    with pytest.raises(EngineFailed, match="does not report a version"):
         ask(path / "tool", QUESTION)
 
 
