@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import unicodedata
 from collections.abc import Iterable
 from typing import Final
 from urllib.parse import quote, quote_plus
@@ -19,7 +20,11 @@ _ONLY_IN_URLS: Final = re.compile(r"[A-Za-z0-9_.~:;,/?@#!()*=+ -]*")
 """What nothing else escapes."""
 
 _JSON_LEVELS = 3
+_JSON_HEX: Final = re.compile(r"\\u([0-9a-f]{4})")
 _HEX: Final = re.compile(r"%[0-9A-F]{2}")
+
+_NOT_ASCII: Final = re.compile(r"[^\0-\x7f]")
+_MARKUP: Final = re.compile(r"[^\0-\x7f]|[<>&\"']")
 
 _GO_JSON: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 """What Go's JSON, so Terraform's `jsonencode`, escapes besides what everybody does."""
@@ -31,7 +36,16 @@ def forms(text: str) -> Iterable[str]:
     for piece in _pieces(text):
         yield piece
         if not _UNCHANGED.fullmatch(piece):
-            yield from _of_piece(piece)
+            for same in _composed(piece):
+                yield same
+                yield from _of_piece(same)
+
+
+def _composed(text: str) -> set[str]:
+    """With an ä of one character and of two: file systems and databases change one to the other."""
+    if text.isascii():
+        return {text}
+    return {text, unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)}
 
 
 def _pieces(text: str) -> Iterable[str]:
@@ -71,15 +85,20 @@ def _escaped(text: str) -> Iterable[str]:
     """As JSON and HCL escape it."""
     readable = json.dumps(text, ensure_ascii=False)[1:-1]
     yield readable
-    yield json.dumps(text)[1:-1]
+    ascii_only = json.dumps(text)[1:-1]
+    yield ascii_only
+    yield _JSON_HEX.sub(lambda found: f"\\u{found[1].upper()}", ascii_only)
     yield readable.translate(_GO_JSON)
     yield readable.replace("${", "$${").replace("%{", "%%{")
 
 
 def _in_urls(text: str) -> Iterable[str]:
-    for encoded in _percent(text):
-        yield encoded
-        yield _HEX.sub(lambda found: found.group().lower(), encoded)
+    for once in _percent(text):
+        for encoded in (once, _HEX.sub(lambda found: found.group().lower(), once)):
+            yield encoded
+            # A URL within another.
+            yield encoded.replace("%", "%25")
+            yield encoded.replace("%", "%25").replace("+", "%2B")
 
 
 def _percent(text: str) -> Iterable[str]:
@@ -102,3 +121,22 @@ def _in_programs(text: str) -> Iterable[str]:
     for double in ('"', "&quot;", "&#34;"):
         for single in ("'", "&#x27;", "&#39;", "&apos;"):
             yield marked_up.replace('"', double).replace("'", single)
+    if _MARKUP.search(text):
+        yield _MARKUP.sub(lambda found: f"&#{ord(found[0])};", text)
+        yield _MARKUP.sub(lambda found: f"&#x{ord(found[0]):x};", text)
+        yield _MARKUP.sub(lambda found: f"&#x{ord(found[0]):X};", text)
+    if not text.isascii():
+        yield from (_with_entities(one) for one in (text, marked_up, html.escape(text)))
+
+
+def _with_entities(text: str) -> str:
+    """With names like `&auml;` where there are some, and numbers otherwise."""
+    return _NOT_ASCII.sub(lambda found: _entity(found[0]), text)
+
+
+def _entity(character: str) -> str:
+    # Not at the top: it is a long table.
+    from html.entities import codepoint2name  # noqa: PLC0415
+
+    name = codepoint2name.get(ord(character))
+    return f"&{name};" if name else f"&#{ord(character)};"

@@ -17,7 +17,7 @@ from activities.secrets.search import Search
 
 MASK = "(sensitive)"
 
-_SHORTEST_IN_TEXT = 4
+SHORTEST_IN_TEXT = 4
 """Masking shorter secrets would hide half of every text; those are masked only as whole values."""
 
 
@@ -26,7 +26,7 @@ class _Finder:
 
     def __init__(self, secrets: frozenset[str]) -> None:
         found = {form for text in secrets for form in forms(text)}
-        self.search = Search(form for form in found if len(form) >= _SHORTEST_IN_TEXT)
+        self.search = Search(form for form in found if len(form) >= SHORTEST_IN_TEXT)
         self._encoded = InBase64(secrets, self.search)
 
     def spans(self, text: str) -> Iterable[tuple[int, int]]:

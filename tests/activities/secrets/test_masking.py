@@ -2,6 +2,8 @@
 
 import base64
 import json
+import unicodedata
+from typing import Literal
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -317,3 +319,35 @@ def test_what_finds_secrets_is_made_once_for_the_same_secrets() -> None:
 def test_halves_of_characters_hide_nothing() -> None:
     mask = Mask.of(["half \ud83d of one", "another-one"])
     assert mask.text("\ude00 another-one, half \ud83d of one") == f"\ude00 {MASK}, {MASK}"
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "Schl\u00fcssel-<\u00e4&\u6f22>",
+        "Schlu\u0308ssel-<a\u0308&\u6f22>",
+        "Schl\\u00fcssel-<\\u00e4&\\u6f22>",
+        "Schl\\u00FCssel-<\\u00E4&\\u6F22>",
+        "Schlu\\u0308ssel-<a\\u0308&\\u6F22>",
+        "Schl&#252;ssel-&#60;&#228;&#38;&#28450;&#62;",
+        "Schl&#xfc;ssel-&#x3c;&#xe4;&#x26;&#x6f22;&#x3e;",
+        "Schl&#xFC;ssel-&#x3C;&#xE4;&#x26;&#x6F22;&#x3E;",
+        "Schl&uuml;ssel-&lt;&auml;&amp;&#28450;&gt;",
+        "Schl%C3%BCssel-%3C%C3%A4%26%E6%BC%A2%3E",
+        "Schl%25C3%25BCssel-%253C%25C3%25A4%2526%25E6%25BC%25A2%253E",
+        "Schl%25c3%25bcssel-%253c%25c3%25a4%2526%25e6%25bc%25a2%253e",
+    ],
+)
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_letters_with_marks_in_every_form(printed: str, form: Literal["NFC", "NFD"]) -> None:
+    secret = unicodedata.normalize(form, "Schl\u00fcssel-<\u00e4&\u6f22>")
+    mask = Mask.of([secret])
+    assert mask.text(f"said {printed}.") == f"said {MASK}."
+    encoded = base64.b64encode(printed.encode()).decode()
+    assert mask.text(encoded) == MASK
+
+
+@given(SECRETS)
+def test_as_urls_hold_urls(secret: str) -> None:
+    printed = quote(quote(secret, safe=""), safe="")
+    assert not survives(printed, Mask.of([secret]).text(f"https://host?next={printed}"))
