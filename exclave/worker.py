@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from exclave.commands.entered_secrets import NotASecretText, entered_secret
 from exclave.commands.worker_doctor import doctor
 from exclave.commands.worker_journal import journal
 from exclave.commands.worker_plans import approve, deny, plans
@@ -41,7 +42,9 @@ def set_input(
 ) -> None:
     """Set a sensitive input; the value is read from standard input, and stays in the store.
 
-    One newline at the end is not part of the value. The next deploy uses the input.
+    It is UTF-8 text. One newline at its end is not part of it, and CR LF becomes LF. The next
+    deploy uses the input. What has fewer than four characters, true, false and small numbers cannot
+    be masked in logs.
 
     Example:
 
@@ -49,15 +52,16 @@ def set_input(
     """
     if sys.stdin.isatty():
         write(f"Type the value of {name}, then Ctrl-D:", err=True)
-    value = sys.stdin.read().removesuffix("\n")
-    if not value:
-        write(f"Standard input was empty, so {name} was not set.", err=True)
-        raise typer.Exit(1)
+    try:
+        entered = entered_secret(sys.stdin.buffer.read())
+    except NotASecretText as error:
+        write(f"{name} was not set: {error}.", err=True)
+        raise typer.Exit(1) from error
     try:
         enrolled = Enrolment.read(enrolment)
         store = open_store(enrolled.store_description(data.resolve()))
         state = InstallState(store, enrolled.install, enrolled.namespace)
-        state.set_sensitive_input(name, value)
+        state.set_sensitive_input(name, entered.value)
     except (EnrolmentError, StoreError) as error:
         write(str(error), err=True)
         raise typer.Exit(1) from error
@@ -66,6 +70,8 @@ def set_input(
         "input of that name.",
         err=True,
     )
+    for note in entered.notes:
+        write(note, err=True)
 
 
 DataOption = Annotated[

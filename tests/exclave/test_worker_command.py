@@ -1,6 +1,7 @@
 """`exclave worker set-input` writes into the store that the enrolment names."""
 
 import contextlib
+import json
 from pathlib import Path
 
 import pytest
@@ -20,12 +21,14 @@ PLAIN = Enrolment.of(
 )
 
 
-def set_input(folder: Path, enrolment: Enrolment) -> tuple[int, str]:
+def set_input(
+    folder: Path, enrolment: Enrolment, value: bytes = b"of-the-license\n"
+) -> tuple[int, str]:
     (folder / "acme.toml").write_text(enrolment.render())
     data = folder / "data"
-    data.mkdir()
+    data.mkdir(exist_ok=True)
     arguments = ["set-input", "license", "--enrolment", f"{folder}/acme.toml", "--data", str(data)]
-    done = CliRunner().invoke(worker, arguments, input="of-the-license\n")
+    done = CliRunner().invoke(worker, arguments, input=value)
     return done.exit_code, done.output
 
 
@@ -40,6 +43,44 @@ def test_into_the_folder(tmp_path: Path) -> None:
     assert status == 0, said
     assert b'"of-the-license"' in kept(FolderStore(tmp_path / "data" / "store"))
     assert "of-the-license" not in said
+
+
+@pytest.mark.parametrize(
+    ("given", "value", "told"),
+    [
+        (b"two\nlines\n", "two\nlines", ""),
+        (b"\xef\xbb\xbfof-the-license\r\n", "of-the-license", "byte order mark"),
+        (b"two\r\nlines\r\n", "two\nlines", "now they end with LF"),
+        (b"abc", "abc", "cannot be masked"),
+        (b"true\n", "true", "cannot be masked"),
+        ("größe\n".encode(), "größe", ""),
+    ],
+)
+def test_what_is_kept_of_a_value(tmp_path: Path, given: bytes, value: str, told: str) -> None:
+    status, said = set_input(tmp_path, PLAIN, given)
+    assert status == 0, said
+    found = json.loads(kept(FolderStore(tmp_path / "data" / "store")))
+    assert found == {"license": value}
+    assert told in said.replace("\n", " ")
+    assert told or said.count(".") == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (b"\xff\xfes\0e\0", "not UTF-8"),
+        (b"secret-\xff", "not UTF-8"),
+        (b"secret-\0-of-it", "NUL"),
+        (b"", "was empty"),
+        (b"\r\n", "was empty"),
+    ],
+)
+def test_what_no_run_could_use_is_refused(tmp_path: Path, given: bytes, told: str) -> None:
+    """It was accepted, and each run failed afterwards."""
+    status, said = set_input(tmp_path, PLAIN, given)
+    assert (status, told in said.replace("\n", " ")) == (1, True), said
+    assert "secret-" not in said
+    assert FolderStore(tmp_path / "data" / "store").get("inputs/sensitive.json") is None
 
 
 def test_into_the_bucket(tmp_path: Path, s3_server: S3Server, s3_environment: None) -> None:
