@@ -5,7 +5,7 @@ import stat
 import tomllib
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import (
     AfterValidator,
@@ -29,6 +29,7 @@ from gateway.rpc.task_tokens import SECRET_BYTES
 from gateway.rpc.upstream import TemporalFrontend
 from gateway.setting_paths import File
 from gateway.telemetry.settings import TelemetrySection
+from wire.setting_problems import problems
 
 
 class SettingsError(Exception):
@@ -138,9 +139,7 @@ class GatewaySettings(_Section):
         except tomllib.TOMLDecodeError as error:
             raise SettingsError(f"{path} is not TOML: {error}") from error
         except ValidationError as error:
-            raise SettingsError(
-                "\n".join(_problem(path, found) for found in error.errors())
-            ) from error
+            raise SettingsError(problems(error, path)) from error
 
     def door(self) -> DoorSettings:
         """The gateway's settings, with every file read.
@@ -216,17 +215,3 @@ def _private(path: Path) -> bytes:
             f"chmod 600 {path}"
         )
     return _bytes(path) or b""
-
-
-def _problem(path: Path, found: Any) -> str:
-    key = ".".join(str(part) for part in found["loc"])
-    where = f"{path}: {key}" if key else str(path)
-    match found["type"]:
-        case "extra_forbidden":
-            return f"{where}: there is no such key"
-        case "missing":
-            return f"{where}: is missing"
-        case "value_error":
-            return f"{where}: {found['ctx']['error']}"
-        case _:
-            return f"{where}: {found['msg']}, not {found['input']!r}"

@@ -8,7 +8,7 @@ import re
 import ssl
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -25,6 +25,7 @@ from store.s3_place import S3Place
 from wire.encryption.subjects import BUILD, install_subject
 from wire.enrolment.client import ControlKeys
 from wire.network.gateway_address import GatewayAddress
+from wire.setting_problems import problems
 
 _HOST = r"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)"
 _ADDRESS = re.compile(rf"{_HOST}:(?P<port>[0-9]{{1,5}})")
@@ -101,6 +102,11 @@ class WorkerEnrolment(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    heading: ClassVar[str]
+    """The first line of the file."""
+    origin: ClassVar[str]
+    """Where the file comes from, for a message that it is not there."""
+
     namespace: Name
     gateway: Annotated[str, AfterValidator(_gateway)] | None = None
     """URL of the gateway, where the worker enrols and through which it reaches everything."""
@@ -133,17 +139,36 @@ class WorkerEnrolment(BaseModel):
     def render(self) -> str:
         """The enrolment as TOML, for `read`."""
         # Every value is ASCII by its pattern, so it can be quoted as in JSON.
-        return f"# {self._heading()}\n" + "".join(
+        return f"# {self.heading}\n" + "".join(
             f"{key} = {json.dumps(value)}\n"
             for key, value in self.model_dump(exclude_none=True).items()
         )
 
-    def _heading(self) -> str:
-        raise NotImplementedError
+    @classmethod
+    def of(cls, **values: str | None) -> Self:
+        """Make an enrolment from its keys and what a person typed for them.
+
+        Raises:
+            EnrolmentError: a value cannot be used.
+        """
+        given = {key: value for key, value in values.items() if value is not None}
+        return _checked(cls, given, "enrolment")
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read an enrolment file.
+
+        Raises:
+            EnrolmentError: the file cannot be read, is not TOML, or has wrong keys or values.
+        """
+        return _checked(cls, _values(path, cls.origin), str(path))
 
 
 class Enrolment(WorkerEnrolment):
     """The install that a worker serves, and the addresses of its control plane."""
+
+    heading = "The install worker's enrolment. Start the worker with: exclave-worker FILE"
+    origin = "it comes with the stack: exclave install INSTALL --app APP --stack DIR"
 
     install: Name
     temporal: Annotated[str, AfterValidator(_address)]
@@ -169,50 +194,6 @@ class Enrolment(WorkerEnrolment):
                 raise ValueError(f'{key} is of no use without store = "s3://BUCKET/PREFIX"')
         return self
 
-    @staticmethod
-    def of(  # noqa: PLR0913 - the keys of the file
-        *,
-        install: str,
-        namespace: str,
-        temporal: str,
-        releases: str,
-        store: str | None = None,
-        store_region: str | None = None,
-        store_endpoint: str | None = None,
-        gateway: str | None = None,
-        gateway_ca: str | None = None,
-        control_key: str | None = None,
-    ) -> "Enrolment":
-        """Make an enrolment from what a person typed.
-
-        Raises:
-            EnrolmentError: a value cannot be used.
-        """
-        values = {
-            "install": install,
-            "namespace": namespace,
-            "temporal": temporal,
-            "releases": releases,
-            "store": store,
-            "store_region": store_region,
-            "store_endpoint": store_endpoint,
-            "gateway": gateway,
-            "gateway_ca": gateway_ca,
-            "control_key": control_key,
-        }
-        given = {key: value for key, value in values.items() if value is not None}
-        return _checked(Enrolment, given, "enrolment")
-
-    @staticmethod
-    def read(path: Path) -> "Enrolment":
-        """Read an enrolment file.
-
-        Raises:
-            EnrolmentError: the file cannot be read, is not TOML, or has wrong keys or values.
-        """
-        origin = "it comes with the stack: exclave install INSTALL --app APP --stack DIR"
-        return _checked(Enrolment, _values(path, origin), str(path))
-
     def store_description(self, data: Path) -> dict[str, str]:
         """The description of the install's store, for `store.opening.open_store`.
 
@@ -226,12 +207,12 @@ class Enrolment(WorkerEnrolment):
         )
         return s3_description(place)
 
-    def _heading(self) -> str:
-        return "The install worker's enrolment. Start the worker with: exclave-worker FILE"
-
 
 class BuildEnrolment(WorkerEnrolment):
     """The enrolment of an org's build worker, whose control plane is always behind a gateway."""
+
+    heading = "The build worker's enrolment. Start the worker with: exclave-build-worker FILE"
+    origin = "the vendor creates it: exclave access build-worker DIR"
 
     worker: Literal["build"] = "build"
     gateway: Annotated[str, AfterValidator(_gateway)]
@@ -241,29 +222,6 @@ class BuildEnrolment(WorkerEnrolment):
     def subject(self) -> str:
         """All build workers of the org are the same subject."""
         return BUILD
-
-    @staticmethod
-    def of(
-        *, namespace: str, gateway: str, gateway_ca: str | None, control_key: str
-    ) -> "BuildEnrolment":
-        """Make an enrolment.
-
-        Raises:
-            EnrolmentError: a value cannot be used.
-        """
-        values = {"namespace": namespace, "gateway": gateway, "control_key": control_key}
-        if gateway_ca is not None:
-            values["gateway_ca"] = gateway_ca
-        return _checked(BuildEnrolment, values, "enrolment")
-
-    @staticmethod
-    def read(path: Path) -> "BuildEnrolment":
-        """Read an enrolment file; as `Enrolment.read`."""
-        origin = "the vendor creates it: exclave access build-worker DIR"
-        return _checked(BuildEnrolment, _values(path, origin), str(path))
-
-    def _heading(self) -> str:
-        return "The build worker's enrolment. Start the worker with: exclave-build-worker FILE"
 
 
 E = TypeVar("E", bound=WorkerEnrolment)
@@ -284,26 +242,5 @@ def _checked(kind: type[E], values: dict[str, Any], where: str) -> E:
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        raise EnrolmentError(
-            "\n".join(_problem(kind, where, found) for found in error.errors())
-        ) from error
-
-
-def _problem(kind: type[WorkerEnrolment], where: str, found: Any) -> str:
-    key = ".".join(str(part) for part in found["loc"])
-    where = f"{where}: {key}" if key else where
-    match found["type"]:
-        case "extra_forbidden":
-            known = ", ".join(kind.model_fields)
-            return f"{where}: there is no such key; the keys are {known}"
-        case "missing":
-            return f"{where}: is missing"
-        case "string_pattern_mismatch":
-            return (
-                f"{where}: {found['input']!r} is not a name; use lower case letters, digits "
-                "and dashes, at most 63"
-            )
-        case "value_error":
-            return f"{where}: {found['ctx']['error']}"
-        case _:
-            return f"{where}: {found['msg']}, not {found['input']!r}"
+        known = ", ".join(kind.model_fields)
+        raise EnrolmentError(problems(error, where, lambda _: f"; the keys are {known}")) from error

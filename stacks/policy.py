@@ -12,10 +12,12 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Final, Literal, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from wire.setting_problems import Place, problems
 
 POLICY: Final = "policy.toml"
 """The name of the file, beside the enrolment file."""
@@ -140,14 +142,12 @@ class Policy(BaseModel):
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise PolicyError(f"{path} is not TOML: {error}") from error
         if "digest" in values:
-            raise PolicyError(_unknown(f"{path}: digest"))
+            raise PolicyError(f"{path}: digest: there is no such key{_known_keys(('digest',))}")
         digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
         try:
             return Policy.model_validate(values | {"digest": digest})
         except ValidationError as error:
-            raise PolicyError(
-                "\n".join(_problem(str(path), found) for found in error.errors())
-            ) from error
+            raise PolicyError(problems(error, path, _known_keys)) from error
 
     def allows_action(self, name: str) -> bool:
         """Whether an action of that name may run."""
@@ -173,23 +173,10 @@ class Policy(BaseModel):
         return [name for name in keys if getattr(self, name) != getattr(default, name)]
 
 
-def _unknown(where: str) -> str:
-    known = ", ".join(name for name in Policy.model_fields if name != "digest")
-    return f"{where}: there is no such key; the keys are {known}"
-
-
-def _problem(where: str, found: Any) -> str:
-    location = [str(part) for part in found["loc"]]
-    at = f"{where}: {'.'.join(location)}"
-    match found["type"]:
-        case "extra_forbidden" if len(location) == 1:
-            return _unknown(at)
-        case "extra_forbidden":
-            return f"{at}: there is no such key; the keys are days, from, to, zone"
-        case "value_error":
-            return f"{at}: {found['ctx']['error']}"
-        case _:
-            return f"{at}: {found['msg']}, not {found['input']!r}"
+def _known_keys(place: Place) -> str:
+    if len(place) > 1:
+        return "; the keys are days, from, to, zone"
+    return f"; the keys are {', '.join(name for name in Policy.model_fields if name != 'digest')}"
 
 
 DEFAULT_POLICY: Final = """\

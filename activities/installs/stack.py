@@ -1,6 +1,6 @@
 """`stack.render`: what a customer applies, rendered on the control side."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from temporalio import activity
 
@@ -74,14 +74,10 @@ class StackActivities:
             enrolment = Enrolment.of(
                 install=input.install,
                 namespace=self._namespace,
-                temporal=self._addresses.temporal,
-                releases=self._addresses.releases,
                 store=store.url if store else None,
                 store_region=store.region if store else None,
                 store_endpoint=store.endpoint if store else None,
-                gateway=self._addresses.gateway,
-                gateway_ca=self._addresses.gateway_ca,
-                control_key=self._addresses.control_key,
+                **asdict(self._addresses),
             )
         except EnrolmentError as error:
             raise BadInput(

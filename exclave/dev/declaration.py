@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from contracts.names import Name
+from wire.setting_problems import problems
 
 _ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[0-9.]+):(?P<port>[0-9]{1,5})")
 
@@ -178,9 +179,8 @@ def read_declaration(path: Path) -> Declaration:
     try:
         declared = Declaration.model_validate(_parse(path))
     except ValidationError as error:
-        raise DeclarationError(
-            "\n".join(_problem(path, found) for found in error.errors())
-        ) from error
+        advice = "; remove it, or correct its spelling"
+        raise DeclarationError(problems(error, path, lambda _: advice)) from error
     data = (path.absolute().parent / declared.data).resolve()
     temporal = declared.temporal.model_copy(update={"database": data / declared.temporal.database})
     return declared.model_copy(update={"data": data, "temporal": temporal})
@@ -198,22 +198,3 @@ def _parse(path: Path) -> object:
         raise DeclarationError(f"{path} cannot be read: {error}") from error
     except yaml.YAMLError as error:
         raise DeclarationError(f"{path} is no YAML: {' '.join(str(error).split())}") from error
-
-
-def _problem(path: Path, found: Any) -> str:
-    key = ".".join(str(part) for part in found["loc"])
-    where = f"{path}: {key}" if key else str(path)
-    match found["type"]:
-        case "extra_forbidden":
-            return f"{where}: there is no such key; remove it, or correct its spelling"
-        case "missing":
-            return f"{where}: is missing"
-        case "value_error":
-            return f"{where}: {found['ctx']['error']}"
-        case "string_pattern_mismatch":
-            return (
-                f"{where}: {found['input']!r} is not a name; use lower case letters, digits and "
-                "dashes, at most 63"
-            )
-        case _:
-            return f"{where}: {found['msg']}, not {found['input']!r}"
