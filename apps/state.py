@@ -101,16 +101,7 @@ class SecretState:
 
     def seen(self, name: str) -> dict[str, object]:
         """The secret as templates see it."""
-        return {
-            "name": name,
-            "arn": self.arn,
-            "kubernetes_namespace": self.kubernetes_namespace,
-            "kubernetes_name": self.kubernetes_name,
-            "kubernetes_key": "value",
-            "timestamp": self.timestamp,
-            "length": self.length,
-            "exists": self.exists,
-        }
+        return {"name": name, "kubernetes_key": "value", **vars(self)}
 
 
 @dataclass(frozen=True)
@@ -140,7 +131,7 @@ class Domains:
 
 @dataclass(frozen=True)
 class StateDocument:
-    """The state of one install, as templates see it."""
+    """The state of one install, as templates see it; they know the parts' fields by their names."""
 
     install_id: str
     org: OrgState
@@ -166,13 +157,8 @@ class StateDocument:
     def _root(self) -> dict[str, object]:
         name = self.install_name or self.install_id
         mirrored: dict[str, object] = {
-            "org": {"id": self.org.id, "name": self.org.name, "status": self.org.status},
-            "app": {
-                "id": self.app.id,
-                "name": self.app.name,
-                "status": self.app.status,
-                "variables": self.app.variables,
-            },
+            "org": {**vars(self.org)},
+            "app": {**vars(self.app)},
             "components": self._components(),
             "actions": {
                 "workflows": {
@@ -196,8 +182,9 @@ class StateDocument:
         }
         if self.domains is not None:
             domains = {
-                "public_domain": self.domains.public, "internal_domain": self.domains.internal,
-            }  # fmt: skip
+                "public_domain": self.domains.public,
+                "internal_domain": self.domains.internal,
+            }
             install |= domains
             root["domain"] = domains
         root["install"] = install
@@ -207,26 +194,15 @@ class StateDocument:
         """What is there once it is known; before, it leads to nothing."""
         found: dict[str, object] = {}
         if self.sandbox is not None:
-            found["sandbox"] = {
-                "status": self.sandbox.status,
-                "type": self.sandbox.type,
-                "version": self.sandbox.version,
-                "outputs": self.sandbox.outputs,
-            }
+            found["sandbox"] = {**vars(self.sandbox)}
         if self.stack is not None:
-            found["install_stack"] = {
-                "status": self.stack.status,
-                "quick_link_url": self.stack.quick_link_url,
-                "template_url": self.stack.template_url,
-                "checksum": self.stack.checksum,
-                "outputs": self.stack.outputs,
-            }
+            found["install_stack"] = {**vars(self.stack)}
         if self.secrets is not None:
             found["secrets"] = {name: one.seen(name) for name, one in self.secrets.items()}
         if self.cloud_account is not None:
             found["cloud_account"] = {self.cloud_account.platform: self.cloud_account.fields}
         if self.runner is not None:
-            found["runner"] = {"id": self.runner.id, "status": self.runner.status}
+            found["runner"] = {**vars(self.runner)}
         return found
 
     def _components(self) -> dict[str, object]:
