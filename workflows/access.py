@@ -153,33 +153,20 @@ class Access:
     async def revoke(self, request: Revoke) -> AccessChanged:
         """Refuse a worker, or one of its keys, from now on."""
         await self._started()
-        self._require_key(request)
-        if request.key is None:
-            if not self._of(request.subject).revoked:
-                self._set(request.subject, revoked=_now(), told=_reason(request))
-        else:
-            self._set_key(request.subject, request.key, revoked=_now(), reason=_reason(request))
+        self._set_revoked(request, _now())
         return self._changed(request.subject)
-
-    @revoke.validator
-    def _validate_revoke(self, request: Revoke) -> None:
-        require_words(by=request.by, reason=request.reason)
 
     @workflow.update
     async def restore(self, request: Revoke) -> AccessChanged:
         """Let a revoked worker, or key, pass again."""
         await self._started()
         self._require_known(request.subject)
-        self._require_key(request)
-        if request.key is None:
-            if self._of(request.subject).revoked:
-                self._set(request.subject, revoked="", told=_reason(request))
-        else:
-            self._set_key(request.subject, request.key, revoked="", reason=_reason(request))
+        self._set_revoked(request, "")
         return self._changed(request.subject)
 
+    @revoke.validator
     @restore.validator
-    def _validate_restore(self, request: Revoke) -> None:
+    def _validate_revoke(self, request: Revoke) -> None:
         require_words(by=request.by, reason=request.reason)
 
     @workflow.update
@@ -191,10 +178,6 @@ class Access:
             self._set(request.subject, paused=_now(), told=_reason(request))
         return self._changed(request.subject)
 
-    @pause.validator
-    def _validate_pause(self, request: Pause) -> None:
-        require_words(by=request.by, reason=request.reason)
-
     @workflow.update
     async def resume(self, request: Pause) -> AccessChanged:
         """Give the worker work again."""
@@ -204,8 +187,9 @@ class Access:
             self._set(request.subject, paused="", told=_reason(request))
         return self._changed(request.subject)
 
+    @pause.validator
     @resume.validator
-    def _validate_resume(self, request: Pause) -> None:
+    def _validate_pause(self, request: Pause) -> None:
         require_words(by=request.by, reason=request.reason)
 
     @workflow.update
@@ -255,16 +239,22 @@ class Access:
         self._subjects[subject] = self._of(subject).model_copy(update=changes)
         self._version += 1
 
-    def _set_key(self, subject: str, thumbprint: str, *, revoked: str, reason: str) -> None:
-        """Revoke or restore a key, unless that was done already."""
+    def _set_revoked(self, request: Revoke, revoked: str) -> None:
+        """Revoke or restore a worker or one of its keys, unless that was done already."""
+        self._require_key(request)
+        before = self._of(request.subject)
+        if request.key is None:
+            if bool(before.revoked) != bool(revoked):
+                self._set(request.subject, revoked=revoked, told=_reason(request))
+            return
         keys = [
             one.model_copy(update={"revoked": revoked})
-            if one.thumbprint == thumbprint and bool(one.revoked) != bool(revoked)
+            if one.thumbprint == request.key and bool(one.revoked) != bool(revoked)
             else one
-            for one in self._of(subject).keys
+            for one in before.keys
         ]
-        if keys != self._of(subject).keys:
-            self._set(subject, keys=keys, told=reason)
+        if keys != before.keys:
+            self._set(request.subject, keys=keys, told=_reason(request))
 
     def _changed(self, subject: str) -> AccessChanged:
         return AccessChanged(subject=subject, version=self._version, access=self._of(subject))

@@ -210,18 +210,14 @@ class InstallRun:
         """Approve the waiting plan with this digest."""
         return self._approvals.decide(approval, approved=True)
 
-    @approve.validator
-    def _validate_approve(self, approval: Approval) -> None:
-        require_words(by=approval.by, reason=approval.reason)
-        self._approvals.refuse_other(approval.digest)
-
     @workflow.update
     async def deny(self, approval: Approval) -> WaitingPlan:
         """Deny the waiting plan with this digest: its part fails, its siblings go on."""
         return self._approvals.decide(approval, approved=False)
 
+    @approve.validator
     @deny.validator
-    def _validate_deny(self, approval: Approval) -> None:
+    def _validate_decision(self, approval: Approval) -> None:
         require_words(by=approval.by, reason=approval.reason)
         self._approvals.refuse_other(approval.digest)
 
@@ -268,14 +264,9 @@ class InstallRun:
         """Show people what is new: the details, and the status if it has changed."""
         self._show_details()
         plans = self._approvals.waiting()
-        now = (
-            ("waits for approval", part_shown(plans[0].component))
-            if plans
-            else (
-                self.working,
-                "",
-            )
-        )
+        now = (self.working, "")
+        if plans:
+            now = ("waits for approval", part_shown(plans[0].component))
         if workflow.cancellation_reason() is not None:
             now = ("cancelling", "")
         if now != self._shown:
