@@ -1,6 +1,7 @@
 """`exclave provision`, `deploy`, `rollback` and `deprovision`: the runs that change an install."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -33,11 +34,8 @@ def provision(
 
         exclave provision acme $RELEASE --until-approval
     """
-
-    async def request(plane: ControlPlane) -> BaseModel:
-        return ProvisionRequest(release=await release_named(plane, install, release))
-
-    run(_change(install, "provision", request, detach, WatchOptions(output, until_approval)))
+    options = WatchOptions(output, until_approval)
+    run(_change(install, "provision", ProvisionRequest, detach, options, release))
 
 
 def deploy(
@@ -60,11 +58,8 @@ def deploy(
 
         exclave deploy acme $RELEASE --output json
     """
-
-    async def request(plane: ControlPlane) -> BaseModel:
-        return DeployRequest(release=await release_named(plane, install, release))
-
-    run(_change(install, "deploy", request, detach, WatchOptions(output, until_approval)))
+    options = WatchOptions(output, until_approval)
+    run(_change(install, "deploy", DeployRequest, detach, options, release))
 
 
 def rollback(
@@ -97,12 +92,9 @@ def rollback(
 
         exclave rollback acme 3f2a9c1b --inputs
     """
-
-    async def request(plane: ControlPlane) -> BaseModel:
-        found = await release_named(plane, install, release) if release else None
-        return RollbackRequest(release=found, inputs=inputs)
-
-    run(_change(install, "rollback", request, detach, WatchOptions(output, until_approval)))
+    request = partial(RollbackRequest, inputs=inputs)
+    options = WatchOptions(output, until_approval)
+    run(_change(install, "rollback", request, detach, options, release or None))
 
 
 def deprovision(
@@ -119,20 +111,19 @@ def deprovision(
 
         exclave deprovision acme
     """
-
-    async def request(plane: ControlPlane) -> BaseModel:
-        return DeprovisionRequest()
-
-    run(_change(install, "deprovision", request, detach, WatchOptions(output, until_approval)))
+    options = WatchOptions(output, until_approval)
+    run(_change(install, "deprovision", DeprovisionRequest, detach, options))
 
 
 async def _change(
     install: str,
     update: str,
-    request: Callable[[ControlPlane], Awaitable[BaseModel]],
+    request: Callable[..., BaseModel],
     detach: bool,
     options: WatchOptions,
+    release: str | None = None,
 ) -> None:
     plane = await ControlPlane.reach()
-    started = await begin(plane, install, update, await request(plane))
+    named = {} if release is None else {"release": await release_named(plane, install, release)}
+    started = await begin(plane, install, update, request(**named))
     await follow_or_leave(plane, started, options, detach=detach)
