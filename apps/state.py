@@ -3,24 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from apps.input_values import InputErrors, InputValue, effective_inputs
+from apps.input_values import InputValue
 from apps.sensitivity import Sensitive
-
-__all__ = [
-    "ActionState",
-    "AppState",
-    "CloudAccount",
-    "ComponentState",
-    "Domains",
-    "InputErrors",
-    "OrgState",
-    "RunnerState",
-    "SandboxState",
-    "SecretState",
-    "StackState",
-    "StateDocument",
-    "effective_inputs",
-]
 
 
 @dataclass(frozen=True)

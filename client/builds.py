@@ -11,8 +11,8 @@ from temporalio.common import SearchAttributeKey
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
-from client.control_plane import ANSWER, ControlPlane
-from client.refusals import POLLS_AT_LEAST
+from client.control_plane import ControlPlane
+from client.refusals import ANSWER, POLLS_AT_LEAST
 from contracts.names import ATTRIBUTE_APP, ATTRIBUTE_STATUS, BUILD_QUEUE
 
 _LOOKED_AT = 50

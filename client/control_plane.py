@@ -26,10 +26,8 @@ from client.key_proof import KeyProof, NobodyProves
 from client.refusals import (
     ACTIVITIES,
     ANSWER,
-    NoSuchRun,
     NotOffered,
     Refusals,
-    is_outage,
     last_poll,
     nobody_there,
     of_activity,
@@ -43,8 +41,6 @@ from wire.connection import TemporalAddress, connect_once
 from wire.encryption.key_files import KeyFileError
 from wire.encryption.key_settings import MASTER_VARIABLE, master_keys
 from wire.encryption.plain_text import plain_text
-
-__all__ = ["ANSWER", "ControlPlane", "NoSuchRun", "Run", "is_outage", "quieten"]
 
 I = TypeVar("I", bound=BaseModel)  # noqa: E741 - as in the contract
 O = TypeVar("O", bound=BaseModel)  # noqa: E741

@@ -20,9 +20,10 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError
 
-from client.control_plane import ANSWER, ControlPlane, is_outage
+from client.control_plane import ControlPlane
 from client.errors import Away, Refused
 from client.history import WORKING, History, failure_words, heartbeat_words
+from client.refusals import ANSWER, is_outage
 from client.stuck import why_stuck
 from contracts.deploys import Progress, Waiting, WaitingPlan
 from contracts.names import owner_of

@@ -12,11 +12,11 @@ from temporalio.service import RPCError
 
 from client.access import subjects, turned_away
 from client.builds import BuildNow, builds_now
-from client.control_plane import ANSWER, ControlPlane
+from client.control_plane import ControlPlane
 from client.errors import CallFailed
 from client.history import failure_type, failure_words
 from client.plans import waiting_plans
-from client.refusals import POLLS_AT_LEAST
+from client.refusals import ANSWER, POLLS_AT_LEAST
 from client.runs import status_of
 from client.stuck import stuck_if_asked, why_stuck
 from contracts.access import SubjectAccess

@@ -5,8 +5,9 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from client.control_plane import ControlPlane, NoSuchRun
+from client.control_plane import ControlPlane
 from client.errors import Refused
+from client.refusals import NoSuchRun
 from contracts.installs import InstallStatus, RunStarted
 from contracts.names import (
     ATTRIBUTE_INSTALL,

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from pydantic import BaseModel
 
+from apps.input_values import effective_inputs
 from apps.parts import SANDBOX
 from apps.sensitivity import Sensitive
-from apps.state import AppState, OrgState, StateDocument, effective_inputs
+from apps.state import AppState, OrgState, StateDocument
 from contracts.deploys import Inputs
 from contracts.errors import StoreBehind
 from store.documents import change_document, read_document

@@ -16,16 +16,6 @@ from store.errors import Conflict, Malformed, StoreError
 from store.interface import Store
 from store.machine import Machine
 
-__all__ = [
-    "LEASE_MARGIN_SECONDS",
-    "LEASE_SECONDS",
-    "RENEW_SECONDS",
-    "Lease",
-    "LeaseTaken",
-    "Leases",
-    "Machine",
-]
-
 _PREFIX: Final = "leases/"
 _SUFFIX: Final = ".json"
 

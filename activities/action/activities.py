@@ -13,7 +13,8 @@ from activities.action.outputs_file import read_outputs_file
 from activities.action.script import STEP, Script, begun_script, prepare_script, run_id
 from activities.heartbeats import heartbeating
 from activities.once import Say, once
-from activities.operations.operation import Operation, ToolEnd
+from activities.operations.operation import Operation
+from activities.operations.status import ToolEnd
 from activities.plans.outputs import LARGEST_SENT_BYTES, as_sent, sent_bytes
 from activities.retention import drop_what_old_runs_left
 from activities.secrets.kept import keep_secrets

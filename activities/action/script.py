@@ -6,8 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from activities.customer.audit_events import identify
-from activities.operations.operation import ToolRun
-from activities.operations.spec import Command
+from activities.operations.spec import Command, ToolRun
 from activities.removal import remove
 from activities.secrets.masking import Mask
 from activities.tools.environment import defaults, passed_on, secrets_passed_on

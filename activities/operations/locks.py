@@ -9,9 +9,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from activities.operations.file_lock import EXCLUSIVE, SHARED, Lock, is_held, lock, open_lock
-
-__all__ = ["Lock", "hold", "is_held", "wait_free"]
+from activities.operations.file_lock import EXCLUSIVE, SHARED, Lock, lock, open_lock
 
 
 async def hold(path: Path, waits: Callable[[], None] = lambda: None) -> Lock:

@@ -33,7 +33,8 @@ from contracts.errors import Cancelled, LockHeld
 from store.errors import StoreError
 from store.interface import Store
 from store.journal import Entry, Journal
-from store.leases import Leases, Machine
+from store.leases import Leases
+from store.machine import Machine
 from store.object_keys import check_key
 from store.reserve import keep_reserve
 

@@ -15,7 +15,7 @@ from activities.disk import disk_full, of_store
 from activities.operations.lease_keeper import KeptLease
 from activities.operations.locks import hold
 from activities.operations.memory import TOOL_BYTES, MemoryLimiter
-from activities.operations.spec import SPEC_FILE, Command, LeaseTerms, Spec, ToolRun
+from activities.operations.spec import SPEC_FILE, LeaseTerms, Spec, ToolRun
 from activities.operations.starting import start_supervisor, why_not_started, write_spec
 from activities.operations.status import ToolEnd, has_begun
 from activities.operations.steady_clock import steady
@@ -23,21 +23,11 @@ from activities.operations.subject import CurrentRun, Subject
 from contracts.errors import Cancelled, Draining, LockHeld, PolicyDenied, ToolLost
 from store.errors import Conflict, StoreUnavailable
 from store.journal import Entry, Journal, Outcome
-from store.leases import Leases, LeaseTaken, Machine
+from store.leases import Leases, LeaseTaken
+from store.machine import Machine
 from store.object_keys import check_key
 from store.reserve import has_room
 from wire.private_files import make_private_folder
-
-__all__ = [
-    "Command",
-    "Context",
-    "LeaseTerms",
-    "Operation",
-    "Outcome",
-    "RunRecord",
-    "ToolEnd",
-    "ToolRun",
-]
 
 P = ParamSpec("P")
 T = TypeVar("T")

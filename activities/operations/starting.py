@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
-from activities.operations.locks import Lock
+from activities.operations.file_lock import Lock
 from activities.operations.spec import SPEC_FILE, SUPERVISOR_LOG, Spec
 from activities.tools.environment import defaults, passed_on
 from apps.display_text import shown

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from activities.operations.file_lock import is_held
 from activities.operations.leftovers import log_leftovers
-from activities.operations.locks import is_held, wait_free
+from activities.operations.locks import wait_free
 from activities.operations.log_bound import LogKeeper
 from activities.operations.processes import send
 from activities.operations.spec import INTERRUPT_FILE, SPEC_FILE

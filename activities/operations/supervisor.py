@@ -31,7 +31,8 @@ from activities.operations.spec import INTERRUPT_FILE, OUTPUT_FILE, SNAPSHOT_FIL
 from activities.operations.status import CommandStatus, Reason, Status, outcome_of_exits
 from activities.operations.steady_clock import steady
 from activities.operations.termination import Termination
-from store.leases import Leases, LeaseTaken, Machine
+from store.leases import Leases, LeaseTaken
+from store.machine import Machine
 from wire.private_files import open_private, write_new, write_private
 
 _NOT_FOUND: Final = 127

@@ -7,8 +7,9 @@ from pathlib import Path
 from temporalio import activity
 
 from activities.once import Say, once
-from activities.operations.operation import Operation, ToolEnd
+from activities.operations.operation import Operation
 from activities.operations.spec import SNAPSHOT_FILE
+from activities.operations.status import ToolEnd
 from activities.plans.bound import require_release
 from activities.plans.outputs import as_sent
 from activities.plans.plan_store import (

@@ -4,7 +4,8 @@ import asyncio
 from pathlib import Path
 
 from activities.customer.audit_events import identify
-from activities.operations.operation import ToolEnd, ToolRun
+from activities.operations.spec import ToolRun
+from activities.operations.status import ToolEnd
 from activities.plans.bound import require_bound
 from activities.plans.plan_store import SavedPlan, sha256
 from activities.plans.record import record_applying

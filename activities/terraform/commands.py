@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from activities.operations.operation import ToolEnd, ToolRun
-from activities.operations.spec import Command
+from activities.operations.spec import Command, ToolRun
+from activities.operations.status import ToolEnd
 from activities.secrets.masking import Mask
 from activities.terraform.tool import TerraformTool
 from activities.terraform.workspace import Workspace

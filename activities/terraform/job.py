@@ -8,7 +8,8 @@ from pathlib import Path
 
 from activities.disk import disk_full
 from activities.once import Say
-from activities.operations.operation import Operation, ToolEnd
+from activities.operations.operation import Operation
+from activities.operations.status import ToolEnd
 from activities.plans.changes import Changes
 from activities.secrets.kept import keep_secrets
 from activities.secrets.masking import Mask

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from activities.operations.operation import ToolEnd, ToolRun
+from activities.operations.spec import ToolRun
+from activities.operations.status import ToolEnd
 from activities.releases.unpacked import marker_of
 from activities.terraform import commands
 from activities.terraform.backends.override import drop_torn_record

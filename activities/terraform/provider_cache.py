@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from activities.operations.operation import ToolEnd
 from activities.operations.spec import Command
+from activities.operations.status import ToolEnd
 
 _VARIABLE: Final = "TF_PLUGIN_CACHE_DIR"
 _SETTING: Final = re.compile(r'^\s*plugin_cache_dir\s*=\s*("(?:[^"\\\n]|\\.)*")', re.MULTILINE)

@@ -5,9 +5,9 @@ import logging
 from pathlib import Path
 
 from activities.once import Say
-from activities.operations.operation import Operation, ToolEnd
+from activities.operations.operation import Operation
 from activities.operations.spec import SNAPSHOT_FILE
-from activities.operations.status import end_of
+from activities.operations.status import ToolEnd, end_of
 from activities.terraform import commands
 from activities.terraform.commands import APPLYING
 from activities.terraform.locking import StateLocks

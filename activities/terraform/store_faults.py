@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from activities.operations.operation import ToolEnd
 from activities.operations.spec import OUTPUT_FILE
+from activities.operations.status import ToolEnd
 from store.left_files import open_left
 
 _LINES: Final = 60

@@ -18,8 +18,6 @@ from apps.reading.entities import Entities
 from apps.reading.findings import Findings
 from apps.templates.state_paths import ReadsOf
 
-__all__ = ["check_entities"]
-
 
 def check_entities(
     entities: Entities,

@@ -2,8 +2,9 @@
 
 from temporalio.service import RPCError
 
-from client.control_plane import ANSWER, ControlPlane
+from client.control_plane import ControlPlane
 from client.errors import Refused
+from client.refusals import ANSWER
 from client.runs import run_that_changes
 from client.stuck import stuck_if_asked
 from contracts.names import owner_of

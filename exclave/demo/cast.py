@@ -22,11 +22,12 @@ from temporalio.service import RPCError
 
 from artifacts.registry import Registry
 from artifacts.sources import push_source
-from client.control_plane import ANSWER, ControlPlane, is_outage
+from client.control_plane import ControlPlane
 from client.enrolment_tokens import fresh_token, write_token
 from client.errors import Away, Refused
 from client.following import End, Following
 from client.plans import view_of
+from client.refusals import ANSWER, is_outage
 from client.updates import sent_until_taken
 from contracts.builds import SOURCES_REPOSITORY, BuildInput, BuildResult
 from contracts.deploys import Approval, WaitingPlan

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.operations.operation import Command, ToolRun, in_store
+from activities.operations.operation import in_store
+from activities.operations.spec import Command, ToolRun
 from activities.terraform.outputs import read_whole
 from contracts.errors import DiskFull
 from store.errors import StoreUnavailable

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from apps.config import AppConfig, Input, Metadata
+from apps.input_values import InputErrors, effective_inputs
 from apps.sensitivity import Sensitive
 from apps.state import (
     ActionState,
@@ -10,14 +11,12 @@ from apps.state import (
     CloudAccount,
     ComponentState,
     Domains,
-    InputErrors,
     OrgState,
     RunnerState,
     SandboxState,
     SecretState,
     StackState,
     StateDocument,
-    effective_inputs,
 )
 from apps.templates import TemplateError, parse
 

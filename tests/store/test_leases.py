@@ -6,7 +6,8 @@ import pytest
 
 from store.errors import Malformed
 from store.interface import ANY, Store
-from store.leases import LEASE_SECONDS, Leases, LeaseTaken, Machine
+from store.leases import LEASE_SECONDS, Leases, LeaseTaken
+from store.machine import Machine
 
 
 class Clock:

@@ -12,7 +12,9 @@ from activities.action.activities import ActionActivities
 from activities.action.script import STEP
 from activities.logs.activities import LogActivities
 from activities.operations.opening import Operations
-from activities.operations.operation import LeaseTerms, Operation, ToolEnd, ToolRun
+from activities.operations.operation import Operation
+from activities.operations.spec import LeaseTerms, ToolRun
+from activities.operations.status import ToolEnd
 from activities.plans.outputs import LARGEST_SENT_BYTES
 from activities.releases.reader import ReleaseReader
 from activities.secrets.masking import MASK

@@ -15,8 +15,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.engines import Engine
 from activities.logs.activities import LogActivities
 from activities.operations.opening import Operations
-from activities.operations.operation import Command, ToolRun
-from activities.operations.spec import OUTPUT_FILE
+from activities.operations.spec import OUTPUT_FILE, Command, ToolRun
 from activities.releases.reader import ReleaseReader
 from activities.secrets.kept import keep_secrets
 from activities.secrets.masking import MASK, Mask

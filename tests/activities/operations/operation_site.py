@@ -7,11 +7,12 @@ from pathlib import Path
 
 from activities.operations.file_lock import is_held
 from activities.operations.opening import Operations
-from activities.operations.operation import Command, LeaseTerms, ToolRun
 from activities.operations.processes import Process, is_alive
+from activities.operations.spec import Command, LeaseTerms, ToolRun
 from activities.operations.status import Status
 from store.folder import FolderStore
-from store.leases import Leases, Machine
+from store.leases import Leases
+from store.machine import Machine
 from store.opening import folder_description
 
 KEY = "run-1/vpc/apply/0"

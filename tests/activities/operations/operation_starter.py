@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from activities.operations.opening import Operations
-from activities.operations.operation import Command, ToolRun
-from store.leases import Machine
+from activities.operations.spec import Command, ToolRun
+from store.machine import Machine
 from store.opening import folder_description, open_store
 
 

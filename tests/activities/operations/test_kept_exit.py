@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.operations.operation import ToolEnd
 from activities.operations.spec import Command, ToolRun
-from activities.operations.status import CommandStatus, Status, end_of, has_begun
+from activities.operations.status import CommandStatus, Status, ToolEnd, end_of, has_begun
 from store.machine import this_boot
 from tests.activities.operations.operation_site import KEY, SUBJECT, Site
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from activities.operations.operation import ToolEnd
 from activities.operations.processes import Process, children, identify, is_alive
 from activities.operations.spec import OUTPUT_FILE, Command, ToolRun
+from activities.operations.status import ToolEnd
 from tests.activities.operations.operation_site import KEY, SUBJECT, Site, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a lock's holders are asked there")

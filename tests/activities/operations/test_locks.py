@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.operations.locks import Lock, hold, is_held, wait_free
+from activities.operations.file_lock import Lock, is_held
+from activities.operations.locks import hold, wait_free
 from activities.operations.processes import LINUX, Process, identify, is_alive, send, send_holders
 
 

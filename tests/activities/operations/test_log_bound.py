@@ -11,8 +11,7 @@ import pytest
 from activities.operations.locks import wait_free
 from activities.operations.log_bound import LogKeeper, has_holes
 from activities.operations.log_file import hole_in
-from activities.operations.operation import Command, ToolRun
-from activities.operations.spec import OUTPUT_FILE
+from activities.operations.spec import OUTPUT_FILE, Command, ToolRun
 from activities.operations.status import Status
 from tests.activities.operations.operation_site import Site
 from tests.small_disk import fill, small_disk

@@ -8,9 +8,11 @@ import pytest
 
 from activities.operations.locks import hold
 from activities.operations.opening import Operations
-from activities.operations.operation import LeaseTerms, ToolEnd, ToolRun
+from activities.operations.spec import LeaseTerms, ToolRun
+from activities.operations.status import ToolEnd
 from contracts.errors import Draining, LockHeld
-from store.leases import Lease, Leases, Machine
+from store.leases import Lease, Leases
+from store.machine import Machine
 from tests.activities.operations.operation_site import KEY, SUBJECT, Site, until
 
 # A trap interrupts `wait` at once; a shell that forks in a loop may miss a signal.

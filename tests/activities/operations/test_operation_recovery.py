@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from activities.operations.operation import LeaseTerms, ToolEnd
+from activities.operations.spec import LeaseTerms
+from activities.operations.status import ToolEnd
 from store.journal import Journal
-from store.leases import Machine
+from store.machine import Machine
 from tests.activities.operations.operation_site import KEY, SUBJECT, Site, until
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from activities.operations.operation import Command, ToolRun
+from activities.operations.spec import Command, ToolRun
 from activities.operations.starting import NEEDED
 from activities.tools.environment import defaults, passed_on
 from contracts.errors import ToolLost

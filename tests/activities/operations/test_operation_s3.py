@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from activities.operations.opening import Operations
-from activities.operations.operation import Outcome
-from store.leases import Leases, Machine
+from store.journal import Outcome
+from store.leases import Leases
+from store.machine import Machine
 from store.opening import s3_description
 from store.s3 import S3Store
 from store.s3_place import S3Place

@@ -6,7 +6,7 @@ import pytest
 
 from contracts.errors import Cancelled, LockHeld
 from store.journal import Journal
-from store.leases import Machine
+from store.machine import Machine
 from tests.activities.operations.operation_site import KEY, SUBJECT, Site
 
 KIND = "trap 'touch asked; exit 1' INT; touch up; while true; do sleep 0.05; done"

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from activities.operations.opening import Operations
-from activities.operations.operation import LeaseTerms
+from activities.operations.spec import LeaseTerms
 from contracts.errors import Unreachable
 from store.journal import Failure, Outcome
-from store.leases import Machine
+from store.machine import Machine
 from store.opening import folder_description
 from tests.activities.operations.operation_site import KEY, SUBJECT, Site, until
 

@@ -5,8 +5,7 @@ import os
 import signal
 import sys
 
-from activities.operations.operation import Command, ToolRun
-from activities.operations.spec import SNAPSHOT_FILE
+from activities.operations.spec import SNAPSHOT_FILE, Command, ToolRun
 from tests.activities.operations.operation_site import KEY, SUBJECT, Site
 
 WRITES = r"""

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from activities.operations.operation import ToolRun
+from activities.operations.spec import ToolRun
 from activities.terraform.applying import _run
 from activities.terraform.job import Job
 from activities.workplace import Workplace

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.operations.locks import is_held
-from activities.operations.operation import Command, ToolRun
+from activities.operations.file_lock import is_held
+from activities.operations.spec import Command, ToolRun
 from activities.operations.status import Status
 from activities.terraform.provider_cache import in_turn, provider_cache
 from activities.terraform.tool import find_terraform

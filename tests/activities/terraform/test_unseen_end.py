@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.operations.operation import ToolEnd
 from activities.operations.spec import OUTPUT_FILE
+from activities.operations.status import ToolEnd
 from activities.secrets.masking import Mask
 from activities.terraform.commands import failed_unseen, why_it_ended
 from contracts.errors import EngineFailed, ToolLost

@@ -13,7 +13,9 @@ from pydantic import BaseModel
 from temporalio import activity
 
 from activities.once import Say, once
-from activities.operations.operation import Command, Operation, ToolEnd, ToolRun
+from activities.operations.operation import Operation
+from activities.operations.spec import Command, ToolRun
+from activities.operations.status import ToolEnd
 from activities.plans.bound import RenderedDigests, require_bound, require_release
 from activities.plans.changes import Changes
 from activities.plans.outputs import as_sent
