@@ -10,6 +10,7 @@ import logging
 import os
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -55,58 +56,38 @@ class Guard(Protocol):
         """Run the check and then the activity, or refuse it."""
 
 
+@dataclass(frozen=True)
 class ActivityInterceptor(Interceptor):
     """Checks each activity's input, and turns its errors into typed ones."""
 
-    def __init__(
-        self,
-        features: frozenset[str] = frozenset(),
-        install: str | None = None,
-        guard: Guard | None = None,
-        tracer: spans.Tracer | None = None,
-    ) -> None:
-        """Put the checks around the activities of a worker.
-
-        Args:
-            features: What an install worker can do.
-            install: The install of an install worker.
-            guard: The customer's side of an install worker.
-            tracer: Receives a span for each attempt; None without a gateway.
-        """
-        self._features = features
-        self._install = install
-        self._guard = guard
-        self._tracer = tracer
+    features: frozenset[str] = frozenset()
+    """What an install worker can do."""
+    install: str | None = None
+    """The install of an install worker."""
+    guard: Guard | None = None
+    """The customer's side of an install worker."""
+    tracer: spans.Tracer | None = None
+    """Receives a span for each attempt; None without a gateway."""
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """Put the checks around each activity."""
-        return _Inbound(next, self._features, self._install, self._guard, self._tracer)
+        return _Inbound(next, self)
 
 
 class _Inbound(ActivityInboundInterceptor):
-    def __init__(
-        self,
-        next: ActivityInboundInterceptor,
-        features: frozenset[str],
-        install: str | None,
-        guard: Guard | None,
-        tracer: spans.Tracer | None,
-    ) -> None:
+    def __init__(self, next: ActivityInboundInterceptor, worker: ActivityInterceptor) -> None:
         super().__init__(next)
-        self._features = features
-        self._install = install
-        self._guard = guard
-        self._tracer = tracer
+        self._worker = worker
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        async with spans.attempt(self._tracer, input.args):
+        async with spans.attempt(self._worker.tracer, input.args):
             return await self._typed(input)
 
     async def _typed(self, input: ExecuteActivityInput) -> Any:
         def check() -> None:
             if input.fn is refuse_unknown:
                 raise unknown_activity()
-            if self._install is not None:
+            if self._worker.install is not None:
                 require_ids(input.args)
             for argument in input.args:
                 if isinstance(argument, WorkerInput):
@@ -116,8 +97,8 @@ class _Inbound(ActivityInboundInterceptor):
             return await super(_Inbound, self).execute_activity(input)
 
         try:
-            if self._guard is not None:
-                return await self._guard.run(input.args, check, body)
+            if self._worker.guard is not None:
+                return await self._worker.guard.run(input.args, check, body)
             check()
             return await body()
         except TemporalCancelledError:
@@ -146,16 +127,16 @@ class _Inbound(ActivityInboundInterceptor):
             ) from None
 
     def _check(self, argument: WorkerInput) -> None:
-        unknown = sorted(set(argument.requires) - self._features)
+        unknown = sorted(set(argument.requires) - self._worker.features)
         if unknown:
             raise NotUnderstood(
                 f"This worker does not know {', '.join(unknown)}; update it. "
-                f"It knows: {', '.join(sorted(self._features))}."
+                f"It knows: {', '.join(sorted(self._worker.features))}."
             )
-        install = getattr(argument, "install", self._install)
-        if self._install is not None and install != self._install:
+        install = getattr(argument, "install", self._worker.install)
+        if self._worker.install is not None and install != self._worker.install:
             raise PolicyDenied(
-                f"This worker belongs to the install {self._install!r}, not to {install!r}."
+                f"This worker belongs to the install {self._worker.install!r}, not to {install!r}."
             )
 
 

@@ -185,11 +185,7 @@ async def last_poll(client: Client, queue: str, kind: "TaskQueueType.ValueType")
 def of_message(error: WorkflowUpdateFailedError | WorkflowQueryFailedError) -> Refused | Away:
     """Explains an update or a query that the workflow answered with an error."""
     cause = error.__cause__
-    if isinstance(cause, ApplicationError):
-        away = cause.type == Unreachable.__name__
-        indented = cause.message.replace("\n", "\n  ")
-        return Away(indented) if away else Refused(indented)
-    return Refused(str(cause or error))
+    return _of_cause(cause or error)
 
 
 def of_activity(error: ActivityFailureError, whose: str) -> Refused | Away:
@@ -199,11 +195,14 @@ def of_activity(error: ActivityFailureError, whose: str) -> Refused | Away:
         return Away(f"{whose} is away, or too busy to answer. Start it, and try again.")
     if isinstance(cause, ApplicationError) and cause.type == UNKNOWN_ACTIVITY:
         return Refused(f"{whose} is older than this command, and cannot do that yet. Upgrade it.")
-    if isinstance(cause, ApplicationError):
-        away = cause.type == Unreachable.__name__
-        indented = cause.message.replace("\n", "\n  ")
-        return Away(indented) if away else Refused(indented)
-    return Refused(str(cause or error))
+    return _of_cause(cause or error)
+
+
+def _of_cause(cause: BaseException) -> Refused | Away:
+    if not isinstance(cause, ApplicationError):
+        return Refused(str(cause))
+    indented = cause.message.replace("\n", "\n  ")
+    return Away(indented) if cause.type == Unreachable.__name__ else Refused(indented)
 
 
 def _lacks_namespace(error: RPCError) -> bool:

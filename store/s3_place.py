@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Final
 
 from store.errors import BadKey
@@ -43,22 +43,12 @@ class S3Place:
     @staticmethod
     def of(description: Mapping[str, str]) -> "S3Place":
         """The place that `describe` described."""
-        return S3Place(
-            description["bucket"],
-            description.get("prefix", ""),
-            description.get("region", ""),
-            description.get("endpoint", ""),
-        )
+        known = {one.name for one in fields(S3Place)}
+        return S3Place(**{name: word for name, word in description.items() if name in known})
 
     def describe(self) -> dict[str, str]:
         """A description for another process, without credentials: each process finds its own."""
-        words = {
-            "bucket": self.bucket,
-            "prefix": self.prefix,
-            "region": self.region,
-            "endpoint": self.endpoint,
-        }
-        return {name: word for name, word in words.items() if word}
+        return {name: word for name, word in asdict(self).items() if word}
 
     def object_key(self, key: str) -> str:
         """The bucket's key for a key (or a prefix of keys) of the store."""

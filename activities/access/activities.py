@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from temporalio import activity
@@ -37,44 +38,31 @@ def no_payload_keys(subject: str) -> bytes:
     return b""
 
 
+@dataclass(frozen=True)
 class AccessActivities:
     """The activities that need the enrolment key."""
 
-    def __init__(  # noqa: PLR0913 - each comes from another source
-        self,
-        authority: EnrolmentAuthority | None,
-        namespace: str,
-        *,
-        vouching: Vouching | None = None,
-        payload_keys: PayloadKeys = no_payload_keys,
-        clock: Callable[[], float] = time.time,
-        build_enrolment: BuildEnrolment | None = None,
-    ) -> None:
-        """Enrol workers of the org `namespace`.
-
-        Args:
-            authority: The enrolment keys; without them every request is refused.
-            namespace: The org.
-            vouching: The clouds that may vouch for machines; by default the real ones.
-            payload_keys: Returns what each worker is handed, sealed to it.
-            clock: Seconds since 1970, by which tokens expire.
-            build_enrolment: What build workers are given; None if there is no gateway.
-        """
-        self._given = authority
-        self._namespace = namespace
-        self._vouching = vouching or Vouching()
-        self._payload_keys = payload_keys
-        self._clock = clock
-        self._build_enrolment = build_enrolment
+    authority: EnrolmentAuthority | None
+    """The enrolment keys; without them every request is refused."""
+    namespace: str
+    """The org."""
+    vouching: Vouching = field(default_factory=Vouching)
+    """The clouds that may vouch for machines; by default the real ones."""
+    payload_keys: PayloadKeys = no_payload_keys
+    """Returns what each worker is handed, sealed to it."""
+    clock: Callable[[], float] = time.time
+    """Seconds since 1970, by which tokens expire."""
+    build_enrolment: BuildEnrolment | None = None
+    """What build workers are given; None if there is no gateway."""
 
     @property
     def _authority(self) -> EnrolmentAuthority:
-        if self._given is None:
+        if self.authority is None:
             raise BadInput(
                 "This control plane has no enrolment key, so nobody can enrol; start its control "
                 "workers with --enrolment-key."
             )
-        return self._given
+        return self.authority
 
     @activity.defn(name=declared.MINT_TOKEN.name)
     async def mint_token(self, input: MintToken) -> MintedToken:
@@ -83,8 +71,8 @@ class AccessActivities:
         Raises:
             BadInput: the caller's key is not a valid key.
         """
-        expires = int(self._clock()) + input.lifetime_seconds
-        named = TokenId.fresh(self._namespace, input.subject, expires)
+        expires = int(self.clock()) + input.lifetime_seconds
+        named = TokenId.fresh(self.namespace, input.subject, expires)
         minted = self._authority.mint(named)
         token = minted.render().encode()
         try:
@@ -93,8 +81,8 @@ class AccessActivities:
             raise BadInput("seal_to is not an X25519 public key.") from None
         when = datetime.fromtimestamp(expires, UTC).isoformat()
         enrolment = ""
-        if input.subject == BUILD and self._build_enrolment is not None:
-            enrolment = self._build_enrolment.render()
+        if input.subject == BUILD and self.build_enrolment is not None:
+            enrolment = self.build_enrolment.render()
         return MintedToken(id=minted.id, expires=when, sealed=sealed, enrolment=enrolment)
 
     @activity.defn(name=declared.VERIFY_ENROLMENT.name)
@@ -160,7 +148,7 @@ class AccessActivities:
                 f"This token is for {named.subject} of the org {named.org}, not for "
                 f"{request.subject} of {org}.",
             )
-        now = self._clock()
+        now = self.clock()
         if named.expires <= now:
             raise _refused(
                 "token_expired",
@@ -182,7 +170,7 @@ class AccessActivities:
                 shown.document, sealed_about("document", request.subject)
             )
             bound = f"exclave:{request.subject}:{_thumbprint(request)}"
-            principal = self._vouching.verify(input.cloud, document, bound)
+            principal = self.vouching.verify(input.cloud, document, bound)
         except CannotUnseal as error:
             raise _refused("malformed", str(error)) from None
         except NotVouched as error:
@@ -195,7 +183,7 @@ class AccessActivities:
         subject = request.subject
         try:
             sealed = seal(
-                self._payload_keys(subject),
+                self.payload_keys(subject),
                 decoded(request.keys.sealing),
                 sealed_about("payload keys", subject),
             )

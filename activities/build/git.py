@@ -66,26 +66,16 @@ class Streams:
     output: IO[bytes] | None = None
 
 
+@dataclass(frozen=True)
 class Git:
     """Runs git with the environment of this process."""
 
-    def __init__(
-        self,
-        *,
-        timeout_seconds: float = 900.0,
-        max_bytes: int = MAX_FETCHED_BYTES,
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
-        """Set the bounds of each command.
-
-        Args:
-            timeout_seconds: How long one command may run.
-            max_bytes: How large a repository's folder may grow.
-            environment: Used instead of this process's own.
-        """
-        self._timeout_seconds = timeout_seconds
-        self.max_bytes = max_bytes
-        self._environment = environment
+    timeout_seconds: float = 900.0
+    """How long one command may run."""
+    max_bytes: int = MAX_FETCHED_BYTES
+    """How large a repository's folder may grow."""
+    environment: Mapping[str, str] | None = None
+    """Used instead of this process's own."""
 
     async def output(self, *arguments: str, folder: Path, holding: int | None = None) -> bytes:
         """Runs a command as `run` does, and returns what it printed."""
@@ -169,20 +159,20 @@ class Git:
     ) -> None:
         waiting = asyncio.ensure_future(process.wait())
         try:
-            async with asyncio.timeout(self._timeout_seconds):
+            async with asyncio.timeout(self.timeout_seconds):
                 while not waiting.done():
                     await asyncio.wait({waiting}, timeout=_LOOK_SECONDS)
                     if await asyncio.to_thread(folder_bytes, folder) > self.max_bytes:
                         raise TooLarge(f"more than {self.max_bytes // (1024 * 1024)} MiB")
         except TimeoutError:
             raise Unreachable(
-                f"git {arguments[0]} took longer than {self._timeout_seconds:.0f} s"
+                f"git {arguments[0]} took longer than {self.timeout_seconds:.0f} s"
             ) from None
         finally:
             waiting.cancel()
 
     def _git_environment(self) -> dict[str, str]:
-        whole = os.environ if self._environment is None else self._environment
+        whole = os.environ if self.environment is None else self.environment
         # Git's traces would write secrets into files and messages.
         kept = {
             name: value

@@ -18,6 +18,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -51,19 +52,14 @@ _TAIL_BYTES: Final = 256 * 1024
 _FILE: Final = re.compile(r"[0-9]{8}\.jsonl")
 
 
+@dataclass(eq=False)
 class AuditLog:
     """The audit log in a worker's data folder; processes of one machine may share it."""
 
-    def __init__(
-        self,
-        folder: Path,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        largest_file_bytes: int = LARGEST_FILE_BYTES,
-    ) -> None:
-        self.folder = folder
-        self._clock = clock
-        self._largest = largest_file_bytes
-        self._known = START
+    folder: Path
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    largest_file_bytes: int = LARGEST_FILE_BYTES
+    _known: Head = field(default=START, init=False)
 
     def expect(self, head: Head) -> None:
         """Remember that the log reached this head: if it is shorter, lines were lost."""
@@ -107,7 +103,7 @@ class AuditLog:
 
     def _write(self, kind: str, facts: Mapping[str, Any]) -> Line:
         after = max(self._tail(), self._known, key=lambda one: one.number)
-        line = make_line(after, _time(self._clock()), kind, facts)
+        line = make_line(after, _time(self.clock()), kind, facts)
         data = line.render() + b"\n"
         path = self._file_to_write()
         descriptor = open_private(path, os.O_WRONLY | os.O_APPEND)
@@ -133,7 +129,7 @@ class AuditLog:
         if not files:
             return self.folder / f"{1:08}.jsonl"
         newest = files[-1]
-        if newest.stat().st_size < self._largest:
+        if newest.stat().st_size < self.largest_file_bytes:
             return newest
         return self.folder / f"{int(newest.stem) + 1:08}.jsonl"
 

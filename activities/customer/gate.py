@@ -10,6 +10,7 @@ finished. Neither a store nor a policy file signals its changes, so both are pol
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -139,18 +140,12 @@ def _identity(input: ApplyInput | RunInput) -> dict[str, object]:
     }
 
 
+@dataclass(frozen=True)
 class Gate:
     """Makes applies wait until the customer allows them."""
 
-    def __init__(
-        self,
-        workplace: Workplace,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._workplace = workplace
-        self._clock = clock
-        is_far = workplace.store.is_far
-        self._pause = LOOK_AGAIN_FAR_SECONDS if is_far else LOOK_AGAIN_SECONDS
+    workplace: Workplace
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     async def wait_until_allowed(self, input: ApplyInput | RunInput) -> str | None:
         """Return once the apply may begin: who approved it, or None if no approval was needed.
@@ -162,7 +157,7 @@ class Gate:
             StalePlan: the store has no such plan.
             StoreError: the store cannot be used.
         """
-        store = self._workplace.store
+        store = self.workplace.store
         if await asyncio.to_thread(_has_begun, store, input):
             return None
         async with heartbeating() as say:
@@ -177,8 +172,9 @@ class Gate:
                 await self._pause_unless_leaving(waits)
 
     async def _pause_unless_leaving(self, waits: str) -> None:
+        pause = LOOK_AGAIN_FAR_SECONDS if self.workplace.store.is_far else LOOK_AGAIN_SECONDS
         try:
-            await asyncio.wait_for(activity.wait_for_worker_shutdown(), self._pause)
+            await asyncio.wait_for(activity.wait_for_worker_shutdown(), pause)
         except TimeoutError:
             return
         raise Draining(f"The worker is shutting down; the next attempt {waits}.")
@@ -186,19 +182,19 @@ class Gate:
     def _look(self, input: ApplyInput | RunInput) -> tuple[str, str | None]:
         """What the apply waits for, as a text; if nothing, an empty text and who approved it."""
         try:
-            policy = self._workplace.rules.policy()
+            policy = self.workplace.rules.policy()
         except PolicyError as error:
             return f"waits until the customer's policy can be used: {error}", None
         waits, approved = [], None
         if policy.asks_customer:
             question = self._question(input)
-            answer = ask(self._workplace.store, question)
+            answer = ask(self.workplace.store, question)
             if answer is None:
                 waits.append(f"for the customer's approval of {question.digest}")
             else:
                 approved = _approved(question, answer)
-        if not policy.is_open(self._clock()):
-            waits.append(_until(policy, self._clock()))
+        if not policy.is_open(self.clock()):
+            waits.append(_until(policy, self.clock()))
         return ("waits " + ", and ".join(waits) if waits else ""), approved
 
     def _question(self, input: ApplyInput | RunInput) -> Question:
@@ -208,7 +204,7 @@ class Gate:
                 "policy requires the customer's approval of every plan. Only the customer can "
                 "change that, in the worker's policy file, as `approval`."
             )
-        found = load_view(self._workplace.store, input.plan_key)
+        found = load_view(self.workplace.store, input.plan_key)
         if found is None:
             raise StalePlan("the saved plan is no longer in the store")
         record, view = found
@@ -230,7 +226,7 @@ class Gate:
             artifact=record.artifact,
             variables=record.variables,
             environment=record.environment,
-            asked_at=self._clock().timestamp(),
+            asked_at=self.clock().timestamp(),
         )
 
 

@@ -148,8 +148,8 @@ def _show(lines: Lines, worker: WorkerMachine, found: Verified, stored: Head | N
     if found.first and found.last:
         lines(f"  first     line {found.first.number}, {found.first.at}")
         lines(f"  last      line {found.last.number}, {found.last.at}")
-        lines(f"  head      {_written(found.last.head)}")
-    lines(f"  in store  {_written(stored) if stored else 'no head is kept there'}")
+        lines(f"  head      {found.last.head}")
+    lines(f"  in store  {stored or 'no head is kept there'}")
     if found.unended:
         lines(f"  no end    {found.unended} tasks: the worker was killed, or is still at work")
     if found.torn:
@@ -162,16 +162,12 @@ def _document(found: Verified, stored: Head | None) -> dict[str, object]:
         "lines": found.count,
         "first_at": found.first.at if found.first else None,
         "last_at": found.last.at if found.last else None,
-        "head": _written(found.last.head) if found.last else None,
-        "head_in_store": _written(stored) if stored else None,
+        "head": str(found.last.head) if found.last else None,
+        "head_in_store": str(stored) if stored else None,
         "without_end": found.unended,
         "torn": found.torn,
         "problems": found.problems,
     }
-
-
-def _written(head: Head) -> str:
-    return str(head)
 
 
 def _print(worker: WorkerMachine, since: str, output: Output) -> None:

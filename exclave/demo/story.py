@@ -7,7 +7,7 @@ expected one; if they differ, the story fails.
 import os
 import shutil
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from apps.parts import SANDBOX
@@ -40,33 +40,19 @@ class Releases:
     second: Digest = ""
 
 
+@dataclass(eq=False)
 class Story:
     """Plays the story on a stage, with a cast."""
 
-    def __init__(
-        self,
-        stage: Stage,
-        cast: Cast,
-        lines: Lines,
-        start_worker: Callable[[Path], Awaitable[None]],
-        edit: EditConfig = lambda config: None,
-    ) -> None:
-        """Nothing happens yet.
-
-        Args:
-            stage: The folders.
-            cast: The people who act.
-            lines: Where to print.
-            start_worker: Starts the install worker from the folder of its stack.
-            edit: Changes each config folder before it is uploaded.
-        """
-        self._stage = stage
-        self._cast = cast
-        self._lines = lines
-        self._start_worker = start_worker
-        self._edit = edit
-        self._releases = Releases()
-        self._chapter = 0
+    stage: Stage
+    cast: Cast
+    lines: Lines
+    start_worker: Callable[[Path], Awaitable[None]]
+    """Starts the install worker from the folder of its stack."""
+    edit: EditConfig = lambda config: None
+    """Changes each config folder before it is uploaded."""
+    _releases: Releases = field(default_factory=Releases, init=False)
+    _chapter: int = field(default=0, init=False)
 
     async def play(self) -> None:
         """Play the story to its end.
@@ -87,31 +73,31 @@ class Story:
     async def _build(self) -> None:
         self._begin("Build", "The vendor's app config becomes one release, named by its digest.")
         config = self._config("first")
-        self._edit(config)
-        built = await self._cast.build(APP, config, 1)
+        self.edit(config)
+        built = await self.cast.build(APP, config, 1)
         self._releases.first = built.release
         self._say(f"Release {built.release}, of {len(built.components)} components.")
         self._say("The same config again, from a fresh copy with new times:")
-        copy = self._stage.vendor / "fresh-copy"
+        copy = self.stage.vendor / "fresh-copy"
         shutil.copytree(config, copy, copy_function=shutil.copyfile)
         for path in copy.rglob("*"):
             os.utime(path)
-        again = await self._cast.build(APP, copy, 2)
+        again = await self.cast.build(APP, copy, 2)
         self._require(again.release == built.release, "the second build gave another digest")
         self._require(again.reused, "the second build made the release anew")
         self._say("Nothing was built: the same content has the same digest.")
 
     async def _install(self) -> None:
         self._begin("Install", "A customer gets an install; its worker dials out from there.")
-        await self._cast.install(INSTALL, APP, self._releases.first)
-        stack = self._stage.customer(INSTALL) / "stack"
-        await self._cast.apply_stack(INSTALL, stack)
+        await self.cast.install(INSTALL, APP, self._releases.first)
+        stack = self.stage.customer(INSTALL) / "stack"
+        await self.cast.apply_stack(INSTALL, stack)
         self._say("The customer gets a stack: a folder that can be read before it is applied.")
         for path in sorted(stack.iterdir()):
             self._say(f"  {path.name:<24} {path.stat().st_size:>6} bytes")
         self._say("The customer starts the worker with nothing else.")
-        await self._start_worker(stack)
-        status = await self._cast.until(
+        await self.start_worker(stack)
+        status = await self.cast.until(
             INSTALL, lambda now: now.worker is not None, "the worker has connected"
         )
         if status.worker is not None:
@@ -121,7 +107,7 @@ class Story:
 
     async def _provision(self) -> None:
         self._begin("Provision", "The sandbox is planned, shown, approved and applied.")
-        run, end = await self._cast.run(
+        run, end = await self.cast.run(
             INSTALL, "provision", ProvisionRequest(release=self._releases.first)
         )
         self._expect(run, end, {SANDBOX: "applied"})
@@ -129,7 +115,7 @@ class Story:
 
     async def _deploy(self) -> None:
         self._begin("Deploy", "Components are deployed along their graph, each as early as it can.")
-        run, end = await self._cast.run(
+        run, end = await self.cast.run(
             INSTALL, "deploy", DeployRequest(release=self._releases.first)
         )
         applied = dict.fromkeys(("network", "database", "cache", "api"), "applied")
@@ -140,19 +126,19 @@ class Story:
         self._begin(
             "Act", "A health check runs by hand and on schedule; it also ran after the deploy."
         )
-        run, end = await self._cast.run(INSTALL, "act", ActRequest(action="health"))
+        run, end = await self.cast.run(INSTALL, "act", ActRequest(action="health"))
         self._outputs(run, end)
-        schedules = (await self._cast.status(INSTALL)).schedules
+        schedules = (await self.cast.status(INSTALL)).schedules
         self._require(len(schedules) == 1, f"there are {len(schedules)} schedules instead of one")
         self._say(f"Its schedule {schedules[0]} is triggered now, instead of in a few minutes.")
-        run = await self._cast.tick(schedules[0])
-        self._outputs(run, await self._cast.follow(run))
+        run = await self.cast.tick(schedules[0])
+        self._outputs(run, await self.cast.follow(run))
 
     async def _change_an_input(self) -> None:
         self._begin("Change an input", "Only what refers to it is planned again.")
         change = SetInputs(values={"cache_mb": "128"})
-        await self._cast.send_update(INSTALL, "set_inputs", change, Inputs)
-        run, end = await self._cast.run(
+        await self.cast.send_update(INSTALL, "set_inputs", change, Inputs)
+        run, end = await self.cast.run(
             INSTALL, "deploy", DeployRequest(release=self._releases.first)
         )
         self._expect(
@@ -173,10 +159,10 @@ class Story:
             "A new release", "One component changes, one is new, and one is gone: it is torn down."
         )
         config = self._config("second", changes=("second",))
-        self._edit(config)
-        built = await self._cast.build(APP, config, 3)
+        self.edit(config)
+        built = await self.cast.build(APP, config, 3)
         self._releases.second = built.release
-        run, end = await self._cast.run(INSTALL, "deploy", DeployRequest(release=built.release))
+        run, end = await self.cast.run(INSTALL, "deploy", DeployRequest(release=built.release))
         self._expect(
             run,
             end,
@@ -193,22 +179,22 @@ class Story:
     async def _fail_and_roll_back(self) -> None:
         self._begin("A release that fails", "Half of it is deployed when its database fails.")
         config = self._config("third", changes=("second", "third"))
-        self._edit(config)
-        built = await self._cast.build(APP, config, 4)
+        self.edit(config)
+        built = await self.cast.build(APP, config, 4)
         change = SetInputs(values={"greeting": "Hello"})
-        await self._cast.send_update(INSTALL, "set_inputs", change, Inputs)
-        run, end = await self._cast.run(INSTALL, "deploy", DeployRequest(release=built.release))
+        await self.cast.send_update(INSTALL, "set_inputs", change, Inputs)
+        run, end = await self.cast.run(INSTALL, "deploy", DeployRequest(release=built.release))
         self._require(end.how == "failed", f"{run} {end.how} instead of failing")
         self._require("no space left on device" in end.message, f"{run} does not say why")
         self._say(f"{run} failed; the message of its engine:")
-        self._lines.block(end.message, indent="  | ")
+        self.lines.block(end.message, indent="  | ")
         await self._settled(lambda now: now.failure is not None)
 
         self._begin("Roll back", "To the previous release, by its digest, and with its inputs.")
-        forget_sources(self._stage.declaration.data / "registry", self._stage.vendor)
+        forget_sources(self.stage.declaration.data / "registry", self.stage.vendor)
         self._say("All sources are deleted first: whatever a deploy needs is in the release.")
         request = RollbackRequest(release=self._releases.second, inputs=True)
-        run, end = await self._cast.run(INSTALL, "rollback", request)
+        run, end = await self.cast.run(INSTALL, "rollback", request)
         outcomes = self._outcomes(good(run, end))
         self._require(outcomes["database"] == "applied", "the rollback left the broken database")
         self._require(outcomes["search"] == "applied", "the rollback left the newer search")
@@ -221,7 +207,7 @@ class Story:
 
     async def _deprovision(self) -> None:
         self._begin("Deprovision", "Everything is torn down in reverse order, the sandbox last.")
-        run, end = await self._cast.run(INSTALL, "deprovision", DeprovisionRequest())
+        run, end = await self.cast.run(INSTALL, "deprovision", DeprovisionRequest())
         torn = dict.fromkeys(("network", "database", "search", "api", SANDBOX), "torn down")
         self._expect(run, end, torn)
         status = await self._settled(lambda now: not now.provisioned)
@@ -229,7 +215,7 @@ class Story:
         self._require(not status.parts, f"parts are left: {status.parts}")
 
     def _config(self, name: str, changes: tuple[str, ...] = ()) -> Path:
-        config = self._stage.vendor / name
+        config = self.stage.vendor / name
         shutil.copytree(EXAMPLES / APP, config)
         for change in changes:
             lay_over(change, config)
@@ -237,7 +223,7 @@ class Story:
 
     async def _settled(self, holds: Callable[[InstallStatus], bool]) -> InstallStatus:
         """The install's status, once it has recorded the run's end."""
-        return await self._cast.until(
+        return await self.cast.until(
             INSTALL,
             lambda now: now.holder is None and not now.queue and holds(now),
             "the install has recorded the end",
@@ -265,10 +251,10 @@ class Story:
 
     def _begin(self, title: str, words: str) -> None:
         self._chapter += 1
-        self._lines()
-        self._lines(self._lines.paint(f"{self._chapter}. {title}", "cyan", bold=True))
-        self._lines(f"   {words}")
-        self._lines()
+        self.lines()
+        self.lines(self.lines.paint(f"{self._chapter}. {title}", "cyan", bold=True))
+        self.lines(f"   {words}")
+        self.lines()
 
     def _say(self, words: str) -> None:
-        self._lines(words)
+        self.lines(words)

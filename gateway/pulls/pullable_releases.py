@@ -9,6 +9,7 @@ concurrent requests share the answer.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
@@ -75,21 +76,18 @@ class _Known:
         """Will ask soon, but has not begun to."""
 
 
+@dataclass(eq=False)
 class PullableReleases:
     """Knows what each identity may pull."""
 
-    def __init__(
-        self,
-        installs: Installs,
-        contents: ReleaseContents,
-        ask_again_seconds: float = ASK_AGAIN_SECONDS,
-    ) -> None:
-        """Ask `installs` about one identity at most once in so many seconds."""
-        self._ask_again = ask_again_seconds
-        self._installs = installs
-        self._contents = contents
-        self._known: OrderedDict[tuple[str, str, str], _Known] = OrderedDict()
-        self._asking: set[asyncio.Task[None]] = set()
+    installs: Installs
+    contents: ReleaseContents
+    ask_again_seconds: float = ASK_AGAIN_SECONDS
+    """`installs` is asked about one identity at most once in this time."""
+    _known: OrderedDict[tuple[str, str, str], _Known] = field(
+        default_factory=OrderedDict, init=False
+    )
+    _asking: set[asyncio.Task[None]] = field(default_factory=set, init=False)
 
     async def may_pull(self, identity: Identity, repository: str, kind: str, digest: str) -> bool:
         """Whether the manifest or blob belongs to a release that the identity was told to run.
@@ -125,11 +123,11 @@ class PullableReleases:
 
     async def _ask(self, identity: Identity, known: _Known) -> None:
         loop = asyncio.get_running_loop()
-        await asyncio.sleep(known.asked + self._ask_again - loop.time())
+        await asyncio.sleep(known.asked + self.ask_again_seconds - loop.time())
         known.asked = loop.time()
         # Later requests may be for a release that this answer lacks yet, so they ask again.
         known.next = None
-        found = await self._installs.releases(identity)
+        found = await self.installs.releases(identity)
         if found is None:
             return
         for release in reversed(found.releases):
@@ -151,7 +149,7 @@ class PullableReleases:
             if where != repository:
                 continue
             try:
-                contents = await self._contents.of(repository, release)
+                contents = await self.contents.of(repository, release)
             except BackendAway as error:
                 away = error
                 continue

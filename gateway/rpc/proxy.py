@@ -18,6 +18,7 @@ Temporal's own answers are passed on, with their details.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NoReturn
 
@@ -70,43 +71,28 @@ class _Denied(Exception):
         self.reason = reason
 
 
+@dataclass(eq=False, kw_only=True)
 class Proxy(grpc.GenericRpcHandler):
     """Handles every gRPC method, known or not."""
 
-    def __init__(  # noqa: PLR0913 - its parts
-        self,
-        *,
-        calls: Mapping[str, Call],
-        upstream: Upstream,
-        authenticator: Authenticator,
-        access: Access,
-        allowances: Allowances,
-        bodies: Lanes,
-        audit: Audit,
-        peers: Peers,
-    ) -> None:
-        """Put the parts together.
-
-        Args:
-            calls: What may be called; everything else is denied.
-            upstream: The connection to Temporal.
-            authenticator: Identifies callers by their credentials.
-            access: Knows the standing of each identity, and when it changes.
-            allowances: Limits how much each identity may use.
-            bodies: Limits how many messages of each identity are in memory at a time.
-            audit: Counts calls, and logs denials.
-            peers: Knows where connections come from.
-        """
-        self._calls = calls
-        self._upstream = upstream
-        self._authenticator = authenticator
-        self._access = access
-        self._allowances = allowances
-        self._bodies = bodies
-        self._audit = audit
-        self._peers = peers
-        self._draining = False
-        self._held: set[asyncio.Future[None]] = set()
+    calls: Mapping[str, Call]
+    """What may be called; everything else is denied."""
+    upstream: Upstream
+    """The connection to Temporal."""
+    authenticator: Authenticator
+    """Identifies callers by their credentials."""
+    access: Access
+    """Knows the standing of each identity, and when it changes."""
+    allowances: Allowances
+    """Limits how much each identity may use."""
+    bodies: Lanes
+    """Limits how many messages of each identity are in memory at a time."""
+    audit: Audit
+    """Counts calls, and logs denials."""
+    peers: Peers
+    """Knows where connections come from."""
+    _draining: bool = field(default=False, init=False)
+    _held: set[asyncio.Future[None]] = field(default_factory=set, init=False)
 
     def drain(self) -> None:
         """Answer every poll as empty; other calls go on."""
@@ -122,7 +108,7 @@ class Proxy(grpc.GenericRpcHandler):
         sent = handler_call_details.invocation_metadata
         identity: Identity | None = None
         try:
-            identity = self._authenticator.authenticate(_authorization(sent))
+            identity = self.authenticator.authenticate(_authorization(sent))
             call = self._admit(method, identity)
         except Expired as error:
             return self._denying(method, error.identity, self._not_now(error))
@@ -137,14 +123,14 @@ class Proxy(grpc.GenericRpcHandler):
         )
 
     def _not_now(self, expired: Expired) -> _Denied:
-        if self._access.standing(expired.identity) is Standing.REVOKED:
+        if self.access.standing(expired.identity) is Standing.REVOKED:
             return _revoked(expired.identity)
         return _Denied(_Status.UNAVAILABLE, str(expired))
 
     def _admit(self, method: str, identity: Identity) -> Call:
-        if self._access.standing(identity) is Standing.REVOKED:
+        if self.access.standing(identity) is Standing.REVOKED:
             raise _revoked(identity)
-        call = self._calls.get(method)
+        call = self.calls.get(method)
         if call is None:
             raise _Denied(
                 _Status.PERMISSION_DENIED,
@@ -152,7 +138,7 @@ class Proxy(grpc.GenericRpcHandler):
                 "activity worker needs",
             )
         try:
-            self._allowances.call(identity)
+            self.allowances.call(identity)
         except TooMuch as error:
             raise _Denied(_Status.RESOURCE_EXHAUSTED, str(error)) from error
         return call
@@ -169,15 +155,15 @@ class Proxy(grpc.GenericRpcHandler):
     async def _deny(
         self, method: str, identity: Identity | None, denied: _Denied, context: _Context
     ) -> NoReturn:
-        self._peers.answered(port_of(context.peer()))
-        known = method in self._calls
-        self._audit.denied(
+        self.peers.answered(port_of(context.peer()))
+        known = method in self.calls
+        self.audit.denied(
             identity=identity,
             method=method,
             counted_as=method.removeprefix(WORKFLOW_SERVICE) if known else OTHER_RPC,
             status=denied.status.name,
             reason=denied.reason,
-            peer=self._peers.behind(context.peer()),
+            peer=self.peers.behind(context.peer()),
         )
         await context.abort(denied.status, denied.reason)
 
@@ -190,18 +176,18 @@ class Proxy(grpc.GenericRpcHandler):
         _: AsyncIterator[bytes],
         context: _Context,
     ) -> bytes:
-        self._peers.prove(port_of(context.peer()))
+        self.peers.prove(port_of(context.peer()))
         try:
-            async with self._bodies.lane(identity):
+            async with self.bodies.lane(identity):
                 body = _bound(call, identity, await self._received(context, identity))
                 seconds = min(context.time_remaining() or call.longest, call.longest)
-                self._audit.allowed(call.name)
+                self.audit.allowed(call.name)
                 if not call.waits:
-                    answer = await self._upstream.start(
+                    answer = await self.upstream.start(
                         method, waits=False, body=body, metadata=metadata, seconds=seconds
                     )
             if call.waits:
-                with self._allowances.poll(identity):
+                with self.allowances.poll(identity):
                     answer = await self._poll(method, identity, body, metadata, seconds)
             return answer if call.seal is None else call.seal(answer, identity)
         except _Denied as denied:
@@ -224,7 +210,7 @@ class Proxy(grpc.GenericRpcHandler):
             raise _Denied(_Status.UNAVAILABLE, late) from error
         if not isinstance(request, bytes):
             raise _Denied(_Status.INVALID_ARGUMENT, "there is no message in the call")
-        self._allowances.body(identity, len(request))
+        self.allowances.body(identity, len(request))
         return request
 
     async def _poll(
@@ -237,9 +223,9 @@ class Proxy(grpc.GenericRpcHandler):
         try:
             while True:
                 # Subscribed before the standing is read, so that no change is missed.
-                changing = self._access.changed(identity)
+                changing = self.access.changed(identity)
                 try:
-                    standing = self._access.standing(identity)
+                    standing = self.access.standing(identity)
                     if standing is Standing.REVOKED:
                         raise _revoked(identity)
                     held = self._draining or standing is Standing.PAUSED
@@ -250,7 +236,7 @@ class Proxy(grpc.GenericRpcHandler):
                     if self._draining or (held and left <= 0):
                         return _EMPTY
                     if not held and waiting is None:
-                        waiting = self._upstream.start(
+                        waiting = self.upstream.start(
                             method,
                             waits=True,
                             body=body,

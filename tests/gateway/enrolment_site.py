@@ -194,7 +194,7 @@ async def controlled(
     activities = AccessActivities(
         authority,
         client.namespace,
-        vouching=vouching,
+        vouching=vouching or Vouching(),
         payload_keys=payload_keys,
         clock=clock,
     )

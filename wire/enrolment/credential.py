@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 from weakref import WeakSet
@@ -178,26 +178,19 @@ def _elapsed() -> float:
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
+@dataclass(eq=False)
 class Credentials:
-    """The credential of a worker, for all its connections."""
+    """The credential of an enrolling worker, for all its connections; `start` gets the first."""
 
-    def __init__(
-        self,
-        enrolling: Enrolling,
-        *,
-        elapsed: Callable[[], float] = _elapsed,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        """Manage the credential of an enrolling worker; `start` gets the first one."""
-        self._enrolling = enrolling
-        self._elapsed = elapsed
-        self._sleep = sleep
-        self._token = ""
-        self._ends = 0.0
-        self._clients: WeakSet[Client] = WeakSet()
-        self._renewing: asyncio.Task[None] | None = None
-        self._asking = asyncio.Lock()
-        self._last_problem = ""
+    enrolling: Enrolling
+    elapsed: Callable[[], float] = _elapsed
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    _token: str = field(default="", init=False, repr=False)
+    _ends: float = field(default=0.0, init=False)
+    _clients: WeakSet[Client] = field(default_factory=WeakSet, init=False)
+    _renewing: asyncio.Task[None] | None = field(default=None, init=False)
+    _asking: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _last_problem: str = field(default="", init=False)
 
     @property
     def token(self) -> str:
@@ -211,7 +204,7 @@ class Credentials:
 
     def payload_keys(self) -> bytes:
         """The keys to this worker's payloads, from the control side."""
-        return self._enrolling.payload_keys() or b""
+        return self.enrolling.payload_keys() or b""
 
     async def refresh_payload_keys(self) -> bool:
         """Get the current payload keys; returns whether they have changed.
@@ -219,14 +212,14 @@ class Credentials:
         If that fails, the former keys stay in use, and the log says why.
         """
         try:
-            return await self._enrolling.ask_again()
+            return await self.enrolling.ask_again()
         except (GatewayAway, GatewayRefused, AnswerForged) as error:
             _log.warning("The payload keys stay as they were: %s", error)
             return False
 
     async def start(self) -> None:
         """Get the first credential, however long it takes, and keep it fresh from then on."""
-        enrolled_before = self._enrolling.payload_keys() is not None
+        enrolled_before = self.enrolling.payload_keys() is not None
         answer = await self._insist()
         if enrolled_before:
             await self.refresh_payload_keys()
@@ -256,9 +249,9 @@ class Credentials:
 
     async def _pass(self, seconds: float) -> None:
         """Wait in small steps, since a sleep does not end while the machine is suspended."""
-        ends = self._elapsed() + seconds
-        while (left := ends - self._elapsed()) > 0:
-            await self._sleep(min(left, _STEP_SECONDS))
+        ends = self.elapsed() + seconds
+        while (left := ends - self.elapsed()) > 0:
+            await self.sleep(min(left, _STEP_SECONDS))
 
     async def _insist(self) -> Credential:
         """Retry until there is a credential; a worker that is refused now may be restored later."""
@@ -276,38 +269,38 @@ class Credentials:
             else:
                 self._take(answer)
                 return answer
-            await self._sleep(wait * random.uniform(0.7, 1.3))  # noqa: S311
+            await self.sleep(wait * random.uniform(0.7, 1.3))  # noqa: S311
         raise AssertionError("the delays never end")
 
     async def _try(self) -> Credential:
-        enrolled = self._enrolling.payload_keys() is not None
+        enrolled = self.enrolling.payload_keys() is not None
         if not enrolled:
-            await self._enrolling.enrol()
+            await self.enrolling.enrol()
         try:
-            return await self._enrolling.calls.credential()
+            return await self.enrolling.calls.credential()
         except GatewayRefused as refused:
             if refused.code != "not_enrolled" or not enrolled:
                 raise
         # The control plane has forgotten this key, so the worker enrols again, with a new token.
-        await self._enrolling.enrol()
-        return await self._enrolling.calls.credential()
+        await self.enrolling.enrol()
+        return await self.enrolling.calls.credential()
 
     def _take(self, answer: Credential) -> None:
         if self._last_problem:
             _log.info("There is a credential again.")
             self._last_problem = ""
-        about_clock = self._enrolling.calls.about_clock()
+        about_clock = self.enrolling.calls.about_clock()
         if about_clock:
             _log.warning("The credential is valid, but %s.", about_clock)
         self._token = answer.token
-        self._ends = self._elapsed() + answer.seconds
+        self._ends = self.elapsed() + answer.seconds
         for client in self._clients:
             client.api_key = answer.token
 
     def _log_problem(self, level: int, words: str) -> None:
         """Log a problem once, and again only when it changes, since retries may go on for days."""
         if self._token:
-            left = self._ends - self._elapsed()
+            left = self._ends - self.elapsed()
             state = (
                 f"the current one is valid for {left:.0f} s" if left > 0 else "the last has expired"
             )

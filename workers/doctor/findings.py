@@ -35,17 +35,15 @@ class Findings:
         """Run a step, and record what it reports or why it fails; returns whether it succeeded."""
         try:
             said = await asyncio.wait_for(step, SECONDS + 1)
+            found = Finding(self.place, name, True, said)
         except Fails as error:
-            self.all.append(Finding(self.place, name, False, error.said, error.what_to_do))
-            return False
+            found = Finding(self.place, name, False, error.said, error.what_to_do)
         except TimeoutError:
             words = f"nothing came back within {SECONDS:.0f} s"
-            self.all.append(Finding(self.place, name, False, words, HELD_BACK))
-            return False
+            found = Finding(self.place, name, False, words, HELD_BACK)
         except Exception as error:
             # One broken check must not hide the others; its message may contain anything.
             words = f"the check itself failed ({type(error).__name__})"
-            self.all.append(Finding(self.place, name, False, words, "Please report this."))
-            return False
-        self.all.append(Finding(self.place, name, True, said))
-        return True
+            found = Finding(self.place, name, False, words, "Please report this.")
+        self.all.append(found)
+        return found.ok

@@ -160,7 +160,7 @@ def test_every_activity_of_the_worker_is_known_to_the_policy(
     assert names - {None} == READING | ENDING | CHANGING.keys() | of_engines
     assert not (READING | ENDING) & CHANGING.keys()
     [boundary] = [one for one in made["interceptors"] if isinstance(one, ActivityInterceptor)]
-    assert isinstance(boundary._guard, CustomersGuard)
+    assert isinstance(boundary.guard, CustomersGuard)
 
 
 async def test_what_nobody_has_classified_is_refused(site: Site) -> None:
