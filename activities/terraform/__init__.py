@@ -1,1 +1,1 @@
-"""The Terraform engine: plan to a file, view, digest, apply that file, outputs, destroy."""
+"""The Terraform engine: plans to a file, applies that file, reads outputs, destroys."""

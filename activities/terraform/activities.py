@@ -63,7 +63,7 @@ class TerraformActivities:
 
     @activity.defn(name=deploys.TERRAFORM_APPLY.name)
     async def apply(self, input: ApplyInput) -> Applied:
-        """Apply exactly the plan that was approved, and what a crash left of it."""
+        """Apply exactly the approved plan, or after a crash what remains of it."""
         await self._check(input)
         return await once(
             self._workplace,
@@ -76,8 +76,8 @@ class TerraformActivities:
         )
 
     async def _check_apply(self, input: ApplyInput) -> None:
-        """What is refused here is no outcome of the operation: a stranger's word does not end what
-        another release's apply has begun."""
+        """Also refuse another release. This is not recorded as the operation's outcome, since a
+        wrong request must not end an apply that another release has begun."""
         await self._check(input)
         record = await asyncio.to_thread(load_record, self._workplace.store, input.plan_key)
         if record is not None:
@@ -88,13 +88,13 @@ class TerraformActivities:
         await asyncio.to_thread(self._workplace.state.require_revision, input.state_revision)
 
     async def _plan(self, input: PlanInput, operation: Operation, say: Say) -> Plan:
-        # What an attempt before left running must end first; planning again changes nothing.
+        # A tool that an earlier attempt left running must end first; planning again is harmless.
         await operation.attach()
         job = await open_job(self._workplace, input, operation, say, plan_key=input.key)
         planned = await plan_now(job)
         digest = await asyncio.to_thread(job.digest, planned.changes)
         if planned.changes.empty:
-            # Nobody need approve nothing: the component is recorded as done.
+            # An empty plan needs no approval: the component is recorded as done.
             revision, outputs = await _settle(job, planned.changes, None)
         else:
             await asyncio.to_thread(_save, job, planned, digest)
@@ -124,13 +124,13 @@ class TerraformActivities:
 
 
 def _drop_snapshots(folder: Path) -> None:
-    """They hold secrets in clear, and the state is whole."""
+    """Remove snapshots of the state: they hold secrets in clear, and the state is complete."""
     for snapshot in folder.glob(f"*/{SNAPSHOT_FILE}"):
         snapshot.unlink()
 
 
 def _save(job: Job, planned: Planned, digest: str) -> None:
-    """Keep the plan in the store; a state that changed meanwhile makes its apply refuse it."""
+    """Save the plan in the store; if the state has changed meanwhile, its apply will refuse it."""
     file = read_left(job.plan_file)
     lock = read_lock_file(job.space.lock_file)
     record = PlanRecord(
@@ -154,14 +154,14 @@ def _save(job: Job, planned: Planned, digest: str) -> None:
 
 
 def _require_approved(job: Job, approved: SavedPlan[TerraformChanges], digest: str) -> None:
-    """Compute the digest again: what is applied is what was approved, or nothing."""
+    """Compute the digest again, and refuse a plan that is not the approved one."""
     computed = job.digest(approved.changes)
     if computed != digest or approved.record.digest != digest:
-        raise StalePlan(f"the saved plan's digest is {computed}, approved was {digest}")
+        raise StalePlan(f"the saved plan's digest is {computed}, but {digest} was approved")
 
 
 def _forget(job: Job) -> int:
-    """Forget a part that was torn down, with its empty state."""
+    """Delete the record and the empty state of a part that was torn down."""
     job.space.state.forget()
     return job.workplace.state.remove_component(job.input.component)
 
@@ -169,14 +169,15 @@ def _forget(job: Job) -> int:
 async def _settle(
     job: Job, planned: TerraformChanges, applied: ToolEnd | None
 ) -> tuple[int, Outputs]:
-    """Record what the component is now; returns the state's revision and the outputs."""
+    """Record that the component is deployed or torn down; returns the state's revision and the
+    outputs."""
     if job.teardown:
-        # It takes all that is there of the part with it.
+        # Deletes the state too, so nobody else may be using it.
         await job.state_is_free()
         revision = await asyncio.to_thread(_forget, job)
         await asyncio.to_thread(remove_each, [job.space.root])
         return revision, Outputs()
-    # Its outputs are gone where an attempt before this one has recorded them.
+    # An earlier attempt may have recorded the outputs and removed the file.
     if applied is None or not (applied.folder / commands.OUTPUTS).exists():
         run = commands.tool_run([commands.outputs(job.tool)], job.space)
         applied = await job.operation.run("outputs", run)
@@ -191,6 +192,6 @@ async def _settle(
     job.secrets.learn_outputs(outputs)
     revision = await record_done(job.workplace, job.input, job.space.artifact, outputs)
     mask = await job.keep_secrets()
-    # It holds secrets in clear, and the store has them now.
+    # The file holds secrets in clear, and the store has the outputs now.
     await asyncio.to_thread(file.unlink)
     return revision, as_sent(outputs, mask)

@@ -1,4 +1,4 @@
-"""Applying: exactly the approved plan file, and after a crash what is left of it."""
+"""Applying: exactly the approved plan file, or after a crash what remains of it."""
 
 import asyncio
 from pathlib import Path
@@ -24,8 +24,8 @@ from contracts.errors import EngineFailed, ExclaveError, StalePlan, Unreachable
 from store.left_files import read_left
 
 _MOST_RUNS = 30
-"""Runs of tools in one operation, recoveries included: a Terraform that is killed each time (out
-of memory, say) must become a failure that a person sees."""
+"""Tool runs in one operation, including recoveries: if Terraform is killed each time (for want of
+memory, for example), the operation must fail, so that a person sees it."""
 
 _ENDED_BY_ITSELF = frozenset({"exited", "timed_out"})
 
@@ -36,21 +36,21 @@ async def apply_to_the_end(
     """Apply until nothing of the approved plan remains.
 
     Args:
-        job: The component.
-        approved: The plan that a person approved.
+        job: The work on the component.
+        approved: The plan that was approved.
         found: How the newest run of an earlier attempt ended, if there was one.
 
     Returns:
         How the last apply ended; None if nothing was left to apply.
 
     Raises:
-        StalePlan: what would be done, or what it is done with, is not what was approved.
+        StalePlan: the changes, or what the plan was made from, are not what was approved.
         EngineFailed: Terraform failed by itself.
     """
     end = found
     begins = end is None and not job.operation.started_elsewhere
     if begins or not job.operation.was_attempted(APPLYING):
-        # What comes after the first apply is compared by what remains of it.
+        # After the first apply, the remaining changes are compared with the approved ones instead.
         await asyncio.to_thread(
             require_bound, approved.record, job.space.artifact, job.space.rendered
         )
@@ -71,7 +71,7 @@ async def apply_to_the_end(
 
 
 async def _is_final(job: Job, end: ToolEnd) -> bool:
-    """Whether an apply failed by itself, and its state is where it belongs."""
+    """Whether an apply failed by itself and its state was written, so that the failure is final."""
     by_itself = end.outcome in _ENDED_BY_ITSELF or await asyncio.to_thread(
         commands.failed_unseen, end
     )
@@ -80,18 +80,18 @@ async def _is_final(job: Job, end: ToolEnd) -> bool:
 
 
 def _require_runs_left(job: Job, end: ToolEnd | None) -> None:
-    """Refuse to go on for ever; what the store did may take as long as it likes."""
+    """Refuse to try forever; runs that failed because of the store do not count."""
     if job.operation.run_count >= _MOST_RUNS and (end is None or end.outcome != "exited"):
         raise EngineFailed(
-            f"{part_shown(job.input.component)}: Terraform died by a signal again and again "
+            f"{part_shown(job.input.component)}: Terraform was killed again and again "
             f"({job.operation.run_count} runs). Is the worker's machine out of memory?"
         )
 
 
 def note_unsaved(folder: Path, end: ToolEnd | None) -> bool:
-    """Remember of an apply that it could not write its state; says whether it is so. Blocks.
+    """Record whether an apply could not write its state, and return it. Blocks.
 
-    To be called before the working folder is prepared again: that puts the state in its place.
+    To be called before the working folder is prepared again, since that puts the state in place.
 
     Args:
         folder: The part's working folder.
@@ -105,10 +105,10 @@ def note_unsaved(folder: Path, end: ToolEnd | None) -> bool:
 
 
 def _require_fresh(approved: SavedPlan[TerraformChanges], job: Job) -> None:
-    """Refuse a plan that was made by another tool, or against another state."""
+    """Refuse a plan that was made by another tool, or for another state."""
     record = approved.record
     if record.tool != job.tool.identity:
-        raise StalePlan(f"it was made by {record.tool}, and this worker has {job.tool.identity}")
+        raise StalePlan(f"it was made by {record.tool}, but this worker has {job.tool.identity}")
     if record.state != job.space.state.identity():
         raise StalePlan("the component's state has changed since it was planned")
 
@@ -116,7 +116,7 @@ def _require_fresh(approved: SavedPlan[TerraformChanges], job: Job) -> None:
 async def _apply_approved(job: Job, approved: SavedPlan[TerraformChanges]) -> ToolEnd:
     await asyncio.to_thread(_write, job.plan_file, approved.file)
     if not job.space.is_initialised_for(job.plan_key):
-        # Another worker made the plan: the same providers, or Terraform refuses the file.
+        # Another worker made the plan. Terraform applies it only with the same providers.
         lock = await asyncio.to_thread(load_lock_file, job.workplace.store, job.plan_key)
         await asyncio.to_thread(_write, job.space.lock_file, lock)
         await initialise(job)
@@ -126,14 +126,14 @@ async def _apply_approved(job: Job, approved: SavedPlan[TerraformChanges]) -> To
 
 
 def _require_providers(approved: SavedPlan[TerraformChanges], job: Job) -> None:
-    """Refuse a plan that was made with other providers than are in the working folder."""
+    """Refuse a plan that was made with other providers than those in the working folder."""
     if providers_identity(job.space.lock_file) != approved.record.providers:
         raise StalePlan("the providers that Terraform chose have changed since it was planned")
 
 
 async def _apply_rest(job: Job, approved: SavedPlan[TerraformChanges]) -> ToolEnd | None:
     """After a crash: plan what remains, and apply it if it lies within the approval."""
-    job.say("plans what a lost apply left to do")
+    job.say("plans what remains of an apply that was lost")
     rest = await plan_now(job)
     state = await asyncio.to_thread(job.space.state.read)
     dropped = dropped_replaces(approved.changes, rest.changes, state or {})
@@ -145,15 +145,15 @@ async def _apply_rest(job: Job, approved: SavedPlan[TerraformChanges]) -> ToolEn
     if beyond:
         mask = await asyncio.to_thread(job.secrets.mask)
         raise StalePlan(
-            "after a lost apply, more would be done than was approved: "
+            "after an apply was lost, more would be done than was approved: "
             + mask.text("; ".join(beyond))
         )
-    job.say(f"{job.tool.name} apply of what a lost apply left to do")
+    job.say(f"{job.tool.name} apply of what remains of an apply that was lost")
     return await _apply_file(job)
 
 
 async def _apply_file(job: Job) -> ToolEnd:
-    """Apply the plan file, once what it starts from is kept and known."""
+    """Apply the plan file, after saving copies of the state and values that it starts from."""
     await job.require_whole_state()
     await job.keep_state()
     if not job.teardown:
@@ -167,7 +167,7 @@ async def _apply_file(job: Job) -> ToolEnd:
 
 async def _run(job: Job, run: ToolRun) -> ToolEnd:
     await job.state_is_free()
-    # Planning, reading the plan, and the lock took their time: the turn may be another run's now.
+    # Planning and waiting for the lock took time, so another run may have the turn by now.
     await job.workplace.check_turn(job.input.turn)
     end = await run_unlocked(job, APPLYING, run)
     if end.outcome in {"interrupted", "lease_lost"}:
@@ -182,17 +182,17 @@ async def _run(job: Job, run: ToolRun) -> ToolEnd:
 
 
 async def _unsaved(job: Job, end: ToolEnd) -> ExclaveError:
-    # As soon as it ended: nothing of it may depend on what becomes of its log.
+    # At once, so that a printed state does not depend on what happens to the log.
     await asyncio.to_thread(rescue_printed, job.space.folder, end.folder)
     errored = await asyncio.to_thread(read_state, job.space.folder / ERRORED_STATE)
     if errored is None:
         return await asyncio.to_thread(job.unreadable, end.folder)
-    # What the store has is older, and it may not answer at all.
+    # The mask is made from this state: the store's is older, and the store may not answer.
     mask = job.secrets.mask_with(errored)
     return Unreachable(
-        f"{part_shown(job.input.component)}: the apply ended, and its state could not be written "
+        f"{part_shown(job.input.component)}: the apply ended, but its state could not be written "
         f"to {job.space.backend.where()}. It is kept on the worker's machine, as "
-        f"{job.space.folder / ERRORED_STATE}, and put in its place as soon as the store answers. "
+        f"{job.space.folder / ERRORED_STATE}, and put in place as soon as the store answers. "
         f"Terraform's last lines:\n{end.last_lines(mask=mask.text)}"
     )
 

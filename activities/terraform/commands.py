@@ -1,4 +1,4 @@
-"""The command lines of Terraform, and what their end means."""
+"""Terraform's command lines, and what it means how they end."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,10 +26,10 @@ PLANNING = "plan"
 """The label of a run that plans."""
 
 TIMEOUT_SECONDS = 3600.0
-"""The format's default for a Terraform component."""
+"""The app config format's default for a Terraform component."""
 
 _ERROR_LINES = 200
-"""What Terraform says of its errors, several of them."""
+"""Enough lines for several of Terraform's error messages."""
 
 _GRACE_SECONDS = 120.0
 """How long an interrupted Terraform may take to end its provisioners and write its state."""
@@ -40,7 +40,7 @@ def tool_run(
     workspace: Workspace,
     snapshots_of: Path | None = None,
 ) -> ToolRun:
-    """The commands in the component's working folder; see `ToolRun` for the snapshots."""
+    """A run of the commands in the component's working folder; see `ToolRun` for snapshots."""
     return ToolRun(
         commands=commands,
         cwd=workspace.folder,
@@ -53,7 +53,7 @@ def tool_run(
 
 
 def initialise(tool: TerraformTool) -> Command:
-    """`terraform init`; `-reconfigure`, since a backend is never migrated here."""
+    """`terraform init`, with `-reconfigure`, since backends are never migrated here."""
     return _command(tool, "init", "-reconfigure")
 
 
@@ -69,10 +69,10 @@ def plan(
 
     Args:
         tool: Terraform.
-        file: Where the plan is written.
+        file: The file that the plan is written to.
         teardown: Whether everything is to be destroyed.
-        variable_files: A later one wins.
-        replace: The addresses of objects to replace though nothing in the module asks for it.
+        variable_files: Later ones override earlier ones.
+        replace: Addresses of objects to replace although nothing in the module requires it.
     """
     options = [
         *(["-destroy"] if teardown else []),
@@ -86,12 +86,12 @@ def plan(
 
 
 def apply(tool: TerraformTool, file: Path) -> list[Command]:
-    """`terraform apply` of exactly that file, and its outputs."""
+    """`terraform apply` of exactly that file, and `terraform output`."""
     return [_command(tool, APPLY, str(file)), outputs(tool)]
 
 
 def outputs(tool: TerraformTool) -> Command:
-    """`terraform output`, sensitive values in clear: into a file of the run's folder."""
+    """`terraform output` into a file of the run's folder, with sensitive values in clear."""
     return Command("output", [str(tool.path), "output", "-json"], stdout=OUTPUTS)
 
 
@@ -100,16 +100,16 @@ def _command(tool: TerraformTool, name: str, *arguments: str) -> Command:
 
 
 def failed_unseen(end: ToolEnd) -> bool:
-    """Whether a run of which nobody saw the end failed by itself; blocks.
+    """Whether a run that was lost had failed by itself; blocks.
 
-    Terraform prints its errors once everything has stopped and the state is written. What a script
-    of the module's prints has the resource's name before it.
+    Terraform prints its errors after everything has stopped and the state is written, each at the
+    beginning of a line. Output of the module's scripts is prefixed with the resource's name.
     """
     return end.outcome == "lost" and "\nError: " in f"\n{end.last_lines(_ERROR_LINES)}"
 
 
 def why_it_ended(end: ToolEnd, component: str, mask: Mask) -> ExclaveError:
-    """The typed error of a run that did not succeed, with the tool's own last lines."""
+    """The typed error of a run that did not succeed, with the tool's last lines."""
     lines = end.last_lines(mask=mask.text)
     said = f" Its last lines:\n{lines}" if lines else ""
     what = f"{component}: terraform {end.failed or end.label}"
@@ -119,7 +119,7 @@ def why_it_ended(end: ToolEnd, component: str, mask: Mask) -> ExclaveError:
         case "lease_lost":
             return LockHeld(f"{what} was stopped: {end.message or 'its lease was lost'}.{said}")
         case "interrupted":
-            return Draining(f"{what} was interrupted with its worker; the next attempt goes on.")
+            return Draining(f"{what} was interrupted with its worker; the next attempt continues.")
         case "signalled" | "lost" if not failed_unseen(end):
             return ToolLost(f"{what} died; the next attempt does what remains.{said}")
         case _ if "Saved plan is stale" in lines:

@@ -1,10 +1,10 @@
-"""Whether what a crashed apply left to do lies within what was approved.
+"""Whether the changes that remain after a crashed apply are within the approved ones.
 
-A remaining change does if its address and action match and every value that was known at the
-approval is equal; what was unknown then may have become anything. Of an approved replace, its
-create or the delete of the deposed object may be what is left. An object that this same apply
-created and that is now tainted is replaced: that counts as its create, and so does the delete of
-the tainted object once its replacement is there.
+A remaining change is, if its address and action match and every value that was known at the
+approval is equal; a value that was unknown then may be anything now. Of an approved replace, only
+the create, or the delete of the deposed object, may remain. If this same apply created an object
+that is now tainted, replacing it counts as its create, and so does deleting the tainted object once
+its replacement exists.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ _TRIGGERED = "replace_by_triggers"
 
 
 def beyond_approval(approved: Changes, remaining: Changes) -> list[str]:
-    """What remains to be done and was not approved, a sentence each; empty if all is within."""
+    """A sentence for each remaining change that was not approved; empty if there is none."""
     return [
         *_beyond(approved.objects, remaining.objects),
         *_beyond_outputs(approved.outputs, remaining.outputs),
@@ -26,15 +26,15 @@ def beyond_approval(approved: Changes, remaining: Changes) -> list[str]:
 
 
 def dropped_replaces(approved: Changes, remaining: Changes, state: State) -> list[str]:
-    """The approved replaces that Terraform has forgotten, by address.
+    """The addresses of approved replaces that a plan of the rest no longer contains.
 
-    `replace_triggered_by` looks at what the same plan changes: once the trigger is updated, a plan
-    of the rest no longer replaces what it triggers.
+    `replace_triggered_by` depends on changes in the same plan: once the triggering object has been
+    updated, a plan of the rest no longer replaces the triggered one.
 
     Args:
-        approved: What was approved.
-        remaining: What a plan of the rest would do.
-        state: The state as it is now.
+        approved: The approved changes.
+        remaining: The changes of a plan of the rest.
+        state: The current state.
     """
     renewed = {one.address for one in remaining.objects if one.verb in {"replace", "create"}}
     there = {where: one for where, one in instances(state) if not one.get("deposed")}
@@ -47,7 +47,7 @@ def dropped_replaces(approved: Changes, remaining: Changes, state: State) -> lis
 
 
 def _is_still(approved: Change, instance: Mapping[str, Any] | None) -> bool:
-    """Whether the object is the one that was to be replaced."""
+    """Whether the object in the state is still the one that was to be replaced."""
     attributes = (instance or {}).get("attributes")
     if not isinstance(attributes, Mapping) or not isinstance(approved.before, Mapping):
         return False
@@ -63,7 +63,9 @@ def _beyond(approved: Iterable[Change], remaining: Iterable[Change]) -> Iterable
     for change in remaining:
         candidates = by_address.get(change.address, [])
         if not any(_within(one, change) for one in candidates):
-            was = f"approved was to {candidates[0].verb} it" if candidates else "was not approved"
+            was = (
+                f"but {candidates[0].verb} was approved" if candidates else "which was not approved"
+            )
             yield f"{change.address}: would {change.verb} it, {was}"
 
 
@@ -76,7 +78,7 @@ def _beyond_outputs(approved: Iterable[Change], remaining: Iterable[Change]) -> 
 
 
 def _output_within(approved: Change, remaining: Change) -> bool:
-    """An output may come or change as approved; it may go only if that was approved."""
+    """An output must have its approved value; it may disappear only if that was approved."""
     return (approved.verb == "delete") == (remaining.verb == "delete") and _matches(
         approved.after, approved.unknown, remaining.after, remaining.unknown
     )
@@ -93,7 +95,7 @@ def _within(approved: Change, remaining: Change) -> bool:
     return (
         approved.actions == remaining.actions
         and approved.deposed == remaining.deposed
-        # What moved or was imported already does so no more.
+        # Moves and imports that are done already no longer appear in the plan.
         and remaining.previous_address in (approved.previous_address, None)
         and remaining.importing in (approved.importing, None)
         and _same(approved.before, remaining.before)
@@ -103,7 +105,7 @@ def _within(approved: Change, remaining: Change) -> bool:
 
 def _within_replace(approved: Change, remaining: Change, result_matches: bool) -> bool:
     if remaining.verb == "delete":
-        # The old object, deposed by create-before-destroy, or a new one that was tainted.
+        # The old object, deposed by create-before-destroy, or a tainted new one.
         is_old = remaining.deposed is not None and _same(approved.before, remaining.before)
         return is_old or _is_own_deposed(approved, remaining)
     if remaining.verb == "create":
@@ -114,8 +116,7 @@ def _within_replace(approved: Change, remaining: Change, result_matches: bool) -
 
 
 def _is_own_deposed(approved: Change, remaining: Change) -> bool:
-    """Whether a deposed object is one that this same apply made: it came out tainted, and was
-    replaced."""
+    """Whether this same apply created the deposed object, which became tainted and was replaced."""
     return remaining.deposed is not None and _matches(
         approved.after, approved.unknown, remaining.before, False
     )
@@ -126,7 +127,7 @@ def _same(approved: object, now: object) -> bool:
 
 
 def _matches(approved: object, unknown: object, now: object, unknown_now: object) -> bool:
-    """Whether every value known at the approval is the same now."""
+    """Whether every value that was known at the approval is equal now."""
     if unknown is True:
         return True
     if unknown_now is True:
@@ -142,7 +143,7 @@ def _matches(approved: object, unknown: object, now: object, unknown_now: object
             _matches(one, _at(unknown, index), other, _at(unknown_now, index))
             for index, (one, other) in enumerate(zip(approved, now, strict=True))
         )
-    # To Python, true is 1.
+    # In Python, True == 1.
     return approved == now and isinstance(approved, bool) == isinstance(now, bool)
 
 

@@ -1,4 +1,4 @@
-"""Terraform, as install workers register it."""
+"""The registration of the Terraform engine."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from activities.workplace import Workplace
     from store.interface import Store
 
-# What is imported within a function comes with the first task: an idle worker does without.
+# Imports within functions happen with the first task, so that an idle worker needs less memory.
 
 
 def _activities(workplace: "Workplace") -> Sequence[AnyActivity]:

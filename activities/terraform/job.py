@@ -1,4 +1,4 @@
-"""One component under the hands of Terraform: its tool, its folder, and what must not be shown."""
+"""A job: one operation of Terraform on one component, with its tool, folder and known secrets."""
 
 import asyncio
 import errno
@@ -31,21 +31,21 @@ from contracts.errors import EngineFailed, ExclaveError, Unreachable
 from contracts.messages import OperationInput
 
 _NO_ROOM = os.strerror(errno.ENOSPC).lower()
-"""As Go says it."""
+"""The message in Go's spelling."""
 
 _LINES = 40
-"""What Terraform says of its lock is long, and begins with why."""
+"""Terraform's message about its lock is long, and the reason is at its beginning."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One component under the hands of Terraform: what each step of the engine works with."""
+    """One operation of Terraform on one component: everything that the engine's steps need."""
 
     workplace: Workplace
     input: OperationInput
     teardown: bool
     plan_key: str
-    """The key of the operation that makes, or made, the plan."""
+    """The key of the operation that makes or made the plan."""
     operation: Operation
     tool: TerraformTool
     space: Workspace
@@ -55,11 +55,11 @@ class Job:
 
     @property
     def plan_file(self) -> Path:
-        """Where the plan lies while Terraform works with it."""
+        """The plan file while Terraform works with it."""
         return self.operation.folder / PLAN_FILE
 
     def digest(self, changes: Changes) -> str:
-        """The digest that an approval binds to; blocks."""
+        """The digest that an approval names; blocks."""
         return changes.digest(
             self.workplace.state.digest_key(),
             install=self.input.install,
@@ -73,23 +73,23 @@ class Job:
         return "teardown" if self.teardown else "apply"
 
     async def why_it_ended(self, end: ToolEnd) -> ExclaveError:
-        """The typed error of a run that did not succeed, without any secret known by now."""
+        """The typed error of a run that did not succeed, with all known secrets masked."""
         mask = await self.keep_secrets()
         if await self.may_pass(end):
             return Unreachable(
                 f"{part_shown(self.input.component)}: terraform {end.failed} could not use "
-                f"{self.space.backend.where()}, where its state and its lock are. It is tried "
-                "again, and does what is left then; the lock that it may have left is removed. "
+                f"{self.space.backend.where()}, where its state and its lock are. This is "
+                "retried, and does what remains; a lock that it may have left is removed. "
                 f"Its last lines:\n{end.last_lines(_LINES, mask=mask.text)}"
             )
         why = commands.why_it_ended(end, part_shown(self.input.component), mask)
         if end.label in {INITIALISING, PLANNING} and _NO_ROOM in why.message:
-            # It has changed nothing, and goes well once there is room.
+            # Nothing was changed, and the run will succeed once there is space.
             return await asyncio.to_thread(disk_full, self.space.folder, why.message)
         return why
 
     async def keep_secrets(self) -> Mask:
-        """Keep what is known to be secret by now, for whoever reads what the tools printed."""
+        """Keep the secrets known so far, so that they can be masked when the log is read later."""
 
         def keep() -> Mask:
             mask = self.secrets.mask()
@@ -100,7 +100,8 @@ class Job:
         return await asyncio.to_thread(keep)
 
     async def keep_values(self) -> None:
-        """Keep what the part is torn down with; before its record, which promises it."""
+        """Keep the values that the part will be torn down with; before it is recorded as deployed,
+        since a teardown relies on them."""
 
         def keep() -> None:
             config = self.workplace.releases.config(self.input.app, self.input.release)
@@ -109,18 +110,18 @@ class Job:
         await asyncio.to_thread(keep)
 
     def unreadable(self, run: Path) -> EngineFailed:
-        """What is told of an `errored.tfstate` that cannot be read; blocks."""
+        """The error about an `errored.tfstate` that cannot be read; blocks."""
         return unreadable(self.input.component, self.space.folder / ERRORED_STATE, run)
 
     async def may_pass(self, end: ToolEnd) -> bool:
-        """Whether the run failed by the store that the state is in, and the next may go on."""
+        """Whether the run failed because of the state's store, so that the next one may succeed."""
         return await asyncio.to_thread(self.space.backend.may_pass, end)
 
     async def require_whole_state(self) -> None:
         """Refuse to go on with a damaged state.
 
         Raises:
-            EngineFailed: as `StateFile.require_whole` tells it.
+            EngineFailed: as `StateFile.require_whole`.
         """
         await asyncio.to_thread(self.space.state.require_whole)
 
@@ -129,20 +130,20 @@ class Job:
         await self.locks.wait_until_free(self.say)
 
     async def keep_state(self) -> None:
-        """Keep a copy of the state, which is whole."""
+        """Keep a copy of the state, which must be complete."""
         await asyncio.to_thread(self.space.state.keep_copy)
 
 
 async def open_job(
     workplace: Workplace, input: OperationInput, operation: Operation, say: Say, *, plan_key: str
 ) -> Job:
-    """Find the tool and make the working folder.
+    """Find the tool and prepare the working folder.
 
     Raises:
         ToolMissing: there is no Terraform here.
         BadConfig: the component needs another version, or a template cannot be rendered.
-        EngineFailed: a former apply left a state that cannot be put in its place.
-        LockHeld: that state waits for somebody else's lock.
+        EngineFailed: an earlier apply left a state that cannot be put in place.
+        LockHeld: somebody else holds the state's lock, so that state cannot be put in place yet.
     """
     tool = await asyncio.to_thread(find_terraform)
     store, folder = workplace.store, workplace.module_folder(input.component)
@@ -164,6 +165,6 @@ async def open_job(
         say=say,
         locks=locks,
     )
-    # Also what this operation replaces or destroys: nobody else knows it afterwards.
+    # Includes secrets of objects that this operation replaces or destroys, which are lost later.
     await job.keep_secrets()
     return job

@@ -1,9 +1,9 @@
-"""Which run of a tool of ours made a lock on a part's state.
+"""Finds out which of our runs made a lock on a part's state.
 
 Terraform writes into a lock who holds it and since when, and nothing that we could choose. So a
-lock is a run's if it came about while that run could live, and names whoever started the run. That
-time is cut wherever something tells that the run had ended: a person's own lock, later, is nobody's
-of ours.
+lock counts as a run's if it was made while that run could have been alive, by the user who started
+the run. That time ends as soon as anything shows that the run had ended, so that a person's own
+lock, made later, is never taken for ours.
 """
 
 import time
@@ -22,29 +22,29 @@ from store.leases import LEASE_MARGIN_SECONDS
 from store.machine import Machine
 
 _LONGEST_SECONDS: Final = 2 * 3600.0
-"""Above what a tool's run may take: its own timeout, and its grace."""
+"""Longer than a tool's run may take, including its grace period."""
 
 _ENTRIES: Final = 100
-"""How many of the newest operations on the part are looked at."""
+"""How many of the part's newest operations are considered."""
 
 
 @dataclass(frozen=True)
 class LockMakers:
-    """The runs in one store, as one machine knows them; whoever asks holds the part."""
+    """The runs in one store, as one machine knows them; the caller must hold the part."""
 
     store: Store
     machine: Machine
     data: Path
     """The worker's data folder."""
     held_since: float = field(default_factory=time.time)
-    """Since when this machine holds the part: another machine's tools had ended by then."""
+    """Since when this machine holds the part; other machines' tools had ended by then."""
 
     def maker_of(self, part: str, lock: StateLock) -> Run | None:
-        """The run that made the lock; None where that is not certain. Blocks."""
+        """The run that made the lock; None if that is not certain. Blocks."""
         runs = sorted(self._runs(part), key=lambda one: one.run.at)
         following = [one.run.at for one in runs[1:]] + [float("inf")]
         for one, next_at in zip(runs, following, strict=True):
-            # Of one part, a run begins when the one before it has ended.
+            # A part's next run begins only after the one before it has ended.
             until = min(next_at, self._at_the_latest(one))
             if one.run.at <= lock.created <= until and _made(one.run, lock):
                 return one.run
@@ -57,7 +57,7 @@ class LockMakers:
     def _runs(self, part: str) -> Iterator["_KnownRun"]:
         journal = Journal(self.store)
         keys = [key for key in journal.all_operations() if key.split("/")[1:2] == [part]]
-        # About the newest: the ids of workflow runs, which keys begin with, grow with time.
+        # Roughly newest first: keys begin with workflow run ids, which grow with time.
         for key in sorted(keys, reverse=True)[:_ENTRIES]:
             entry = journal.entry(key)
             for run in entry.runs if entry else ():
@@ -68,7 +68,7 @@ class LockMakers:
         if not self.is_here(known.run):
             return min(until, self.held_since + LEASE_MARGIN_SECONDS)
         folder = self.data / "runs" / known.key / f"{known.run.number}-{known.run.label}"
-        # Folders of old runs are gone.
+        # Old runs' folders have been removed.
         with suppress(FileNotFoundError):
             status = Status.load(folder)
             if status is not None and status.outcome is not None:
@@ -81,20 +81,21 @@ class _KnownRun:
     key: str
     run: Run
     settled_at: float
-    """When its operation had an outcome; infinite where it had none, or got it before its end."""
+    """When its operation's outcome was recorded; infinite if there is none, or if it was recorded
+    before the run ended."""
 
 
 def _settled_at(entry: Entry | None) -> float:
     if entry is None or entry.outcome is None or entry.outcome_at is None:
         return float("inf")
     failure = entry.outcome.failure
-    # A cancelled operation has its outcome first, and then its tool is stopped.
+    # When an operation is cancelled, its outcome is recorded before its tool is stopped.
     is_cancelled = failure is not None and failure.type == Cancelled.__name__
     return float("inf") if is_cancelled else entry.outcome_at
 
 
 def _made(run: Run, lock: StateLock) -> bool:
     user, _, host = run.by.rpartition("@")
-    # Terraform knows users by /etc/passwd alone, and names none that is not there.
+    # Terraform knows only users in /etc/passwd, and names no user otherwise.
     is_same = bool(host) and lock.host == host and lock.user in {user, ""}
     return is_same and run.label == lock.operation.lower()

@@ -1,9 +1,9 @@
-"""Waits for the lock on a part's state, breaks one whose holder is dead, and takes it.
+"""Waits for the lock on a part's state, breaks it if its holder is dead, and takes it.
 
-A lock is broken only if its holder is proven dead, and then exactly that one, by the version of the
-object that was looked at: `terraform force-unlock` looks first and removes then, and what it
-removes may be another's by that time. Whoever asks holds the part: no tool of ours works on it,
-neither here nor, by its lease, on another machine. So the proof is that a tool of ours made the
+A lock is broken only if its holder is proven to be dead. Exactly that lock is removed, by the
+version of its object; `terraform force-unlock` instead checks first and removes later, when the
+lock may be another's. The caller holds the part, so none of our tools works on it, neither here nor
+(because of the lease) on another machine. So it is proof enough that one of our tools made the
 lock, and that no other Terraform on this machine has the state open.
 """
 
@@ -32,12 +32,12 @@ from store.machine import Machine
 from wire.backoff import backoff
 
 PATIENCE_SECONDS: Final = 3600.0
-"""A lock that is older, or was waited for so long, is an error that is tried again: a person should
-see it."""
+"""If a lock is older than this, or was waited for this long, an error is raised so that a person
+sees it; the activity is retried."""
 
 _LONGEST_PAUSE_SECONDS: Final = 15.0
 _OURS: Final = "exclave "
-"""What the info of a lock begins with that a worker took by itself."""
+"""The info of a lock that a worker itself took begins with this."""
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class StateLocks:
 
     @staticmethod
     def of(store: Store, part: str, folder: Path, machine: Machine, data: Path) -> "StateLocks":
-        """The lock as it is seen on a machine whose worker has that data folder."""
+        """The lock on a part's state, for a worker with that data folder on that machine."""
         makers = LockMakers(store, machine, data)
         return StateLocks(backend_of(store, part), folder, machine, makers)
 
@@ -63,12 +63,12 @@ class StateLocks:
         return self.backend.read_lock()
 
     async def wait_until_free(self, say: Say) -> None:
-        """Return once nobody holds the state.
+        """Return once nobody holds the lock.
 
-        A lock whose holder is dead is broken, once; any other is waited for, and named.
+        A lock whose holder is dead is broken, once. Any other is waited for, and named.
 
         Raises:
-            LockHeld: it is held for longer than anybody should wait without being told.
+            LockHeld: it is held for too long (`PATIENCE_SECONDS`).
         """
         began, pauses = time.monotonic(), backoff(1.0, _LONGEST_PAUSE_SECONDS)
         seen: StateLock | None = None
@@ -80,7 +80,7 @@ class StateLocks:
             if proof is not None and not await asyncio.to_thread(self.backend.may_be_open):
                 say(f"breaks the state lock of {lock}: {proof}")
                 await asyncio.to_thread(self._break, lock, proof)
-                # If it is still there after that, it is waited for as anybody's.
+                # If it is still there afterwards, it is waited for like any other lock.
                 proof = None
                 continue
             if max(time.monotonic() - began, time.time() - lock.created) > PATIENCE_SECONDS:
@@ -89,26 +89,26 @@ class StateLocks:
             await asyncio.sleep(next(pauses))
 
     def proof_of_origin(self, lock: StateLock) -> str | None:
-        """Why the lock can only be one of ours, in words; None where it may be another's. Blocks.
+        """Why the lock must be one of ours, as a text; None if it may be another's. Blocks.
 
-        Nothing of ours holds it any more, since the caller holds the part.
+        If it is ours, its holder is dead, since the caller holds the part.
         """
         if not lock.etag:
-            # The system frees it with its holder.
+            # The operating system releases such a lock when its holder ends.
             return None
         if lock.info.startswith(_OURS):
-            return "it was taken by a worker of ours, which no longer has the part"
+            return "one of our workers took it, and no longer holds the part"
         maker = self.makers.maker_of(self.backend.part, lock)
-        return self._told(maker) if maker else None
+        return self._proof(maker) if maker else None
 
     @contextmanager
-    def taken(self, why: str) -> Iterator[None]:
-        """Hold the lock as Terraform would, where it is one that stays; blocks.
+    def hold(self, why: str) -> Iterator[None]:
+        """Hold the lock as Terraform would, if it is an object; blocks.
 
         Raises:
-            Conflict: somebody holds it.
+            Conflict: somebody else holds it.
         """
-        told = {
+        info = {
             "ID": str(uuid.uuid4()),
             "Operation": "errored-state",
             "Info": f"{_OURS}{self.machine.id}: {why}",
@@ -116,20 +116,20 @@ class StateLocks:
             "Version": "",
             "Created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         }
-        with self.backend.hold_lock(told):
+        with self.backend.hold_lock(info):
             yield
 
-    def _told(self, maker: Run) -> str:
+    def _proof(self, maker: Run) -> str:
         began = datetime.fromtimestamp(maker.at, UTC)
         is_here = self.makers.is_here(maker)
         where = "this machine" if is_here else f"machine {maker.machine}, whose lease has ended"
         return (
-            f"it was made by our own {maker.label} of {began:%H:%M:%S} UTC on {where}, and no "
-            "process of that is left"
+            f"our own {maker.label} of {began:%H:%M:%S} UTC on {where} made it, and no process of "
+            "that run is left"
         )
 
     def _break(self, lock: StateLock, proof: str) -> None:
-        # Whoever was faster has broken it, or it is another lock by now: look again.
+        # Conflict: somebody else has broken it already, or it is another lock now. Look again.
         with suppress(Conflict):
             self.backend.break_lock(lock)
             part = part_shown(self.backend.part)
@@ -139,7 +139,7 @@ class StateLocks:
         way_out = self.backend.way_out(lock, self.folder)
         part = part_shown(self.backend.part)
         return (
-            f"{part}: the Terraform state is locked by {lock}. Whether that "
-            f"lives is not known here. If it does, let it finish; {way_out} This is "
-            "tried again by itself."
+            f"{part}: the Terraform state is locked by {lock}. It is not known here whether that "
+            f"process is still alive. If it is, let it finish; {way_out} This is retried "
+            "automatically."
         )

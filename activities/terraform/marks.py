@@ -1,6 +1,7 @@
-"""What Terraform marks as sensitive, in the JSON of a plan and in the state.
+"""Finds the values that Terraform marks as sensitive, in a plan's JSON and in the state.
 
-A mark stands beside the value, in the same shape. Secrets of Kubernetes are known without one.
+Marks are kept beside a value, in a structure of the same shape. Kubernetes Secrets are found even
+without marks.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,8 +12,8 @@ from activities.terraform.typed_values import plain
 
 
 def of_plan(document: Mapping[str, Any]) -> Iterable[object]:
-    """Every value that a plan marks anywhere, and what a Kubernetes Secret in it holds; of
-    `terraform show -json`."""
+    """Every value that a plan (`terraform show -json`) marks, and the contents of Kubernetes
+    Secrets in it."""
     variables = document.get("variables") or {}
     declared = document.get("configuration", {}).get("root_module", {}).get("variables") or {}
     for name, variable in declared.items():
@@ -26,14 +27,14 @@ def of_plan(document: Mapping[str, Any]) -> Iterable[object]:
     for change in changes:
         yield from marked(change.get("before"), change.get("before_sensitive"))
         yield from marked(change.get("after"), change.get("after_sensitive"))
-    # What is in no change: data sources that were read, and outputs that stay.
+    # Not among the changes: data sources that were read, and unchanged outputs.
     for values in (document.get("planned_values"), document.get("prior_state", {}).get("values")):
         yield from _of_values(values or {})
     yield from of_kubernetes(document, plain)
 
 
 def by_address(document: Mapping[str, Any]) -> dict[str, list[object]]:
-    """The marks of each object of a plan, whether it changes or not."""
+    """The marks of each object in a plan, whether or not it changes."""
     found: dict[str, list[object]] = {}
     for one in [*_list(document, "resource_changes"), *_list(document, "resource_drift")]:
         sides = [one["change"].get(f"{side}_sensitive") for side in ("before", "after")]
@@ -58,7 +59,7 @@ def _list(table: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def marked(value: object, marks: object) -> Iterable[object]:
-    """The parts of the value that are marked, in the shape of Terraform's `*_sensitive`."""
+    """The marked parts of a value; the marks have the shape of Terraform's `*_sensitive`."""
     value = plain(value)
     if marks is True:
         yield value
@@ -71,7 +72,7 @@ def marked(value: object, marks: object) -> Iterable[object]:
 
 
 def part_at(value: object, path: Iterable[Mapping[str, Any]]) -> object:
-    """The part of an instance's attributes that a path of the state names."""
+    """The part of an instance's attributes that a path in the state points to."""
     for step in path:
         key = plain(step.get("value"))
         value = plain(value)

@@ -1,4 +1,4 @@
-"""Outputs of a module, as Terraform prints them."""
+"""Reads a module's outputs, as Terraform prints them."""
 
 import json
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from store.left_files import read_left
 
 
 def read_whole(file: Path) -> bytes:
-    """What Terraform printed as JSON into a file, which goes where it is torn; blocks.
+    """Read the JSON that Terraform printed into a file; an incomplete file is removed. Blocks.
 
     Raises:
-        DiskFull: it is torn or empty. Terraform does not notice that its output has no room.
+        DiskFull: it is incomplete or empty; Terraform does not notice that the disk is full.
     """
     printed = read_left(file)
     try:
@@ -29,11 +29,11 @@ def read_outputs(printed: bytes, declared: Mapping[str, bool] | None = None) -> 
     """Read `terraform output -json`.
 
     Args:
-        printed: What it printed: Terraform leaves out what is null.
+        printed: What it printed; Terraform leaves out outputs that are null.
         declared: The module's outputs by name, and whether each is sensitive.
 
     Raises:
-        EngineFailed: where it is not what Terraform documents.
+        EngineFailed: it does not have the form that Terraform documents.
     """
     null = {name: Output(value=None, sensitive=one) for name, one in (declared or {}).items()}
     try:
@@ -43,5 +43,5 @@ def read_outputs(printed: bytes, declared: Mapping[str, bool] | None = None) -> 
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise EngineFailed(
-            f"`terraform output -json` printed what is not understood ({type(error).__name__})."
+            f"`terraform output -json` printed an unknown format ({type(error).__name__})."
         ) from None

@@ -1,4 +1,4 @@
-"""What a Terraform plan would do, read from `terraform show -json`.
+"""Reads a Terraform plan's changes from `terraform show -json`.
 
 The format: Terraform's documentation, "JSON Output Format", plan representation, format version 1.
 """
@@ -14,15 +14,15 @@ from activities.terraform.marks import by_address, of_plan
 from contracts.errors import EngineFailed
 
 PLAN_FILE = "terraform.tfplan"
-"""What `terraform plan -out` writes."""
+"""The file that `terraform plan -out` writes."""
 
 
 @dataclass(frozen=True)
 class TerraformChanges(Changes):
-    """What the plan would do, and what Terraform says of it besides."""
+    """A plan's changes, with what only Terraform's plans have."""
 
     marks: Mapping[str, list[object]] = field(default_factory=dict, compare=False, repr=False)
-    """By address, which parts of an object the plan marks as sensitive."""
+    """Which parts of each object the plan marks as sensitive, by address."""
     declared: Mapping[str, bool] = field(default_factory=dict, compare=False, repr=False)
     """The module's outputs by name, and whether each is declared sensitive."""
 
@@ -31,7 +31,7 @@ def read_changes(plan: bytes) -> TerraformChanges:
     """Read `terraform show -json` of a saved plan.
 
     Raises:
-        EngineFailed: where it is not what Terraform documents.
+        EngineFailed: it does not have the form that Terraform documents, or it invokes actions.
     """
     try:
         document = json.loads(plan)
@@ -49,7 +49,7 @@ def read_changes(plan: bytes) -> TerraformChanges:
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise EngineFailed(
-            f"`terraform show -json` printed a plan that is not understood "
+            f"`terraform show -json` printed a plan in an unknown format "
             f"({type(error).__name__}). Is the Terraform on this worker newer than 1.x?"
         ) from None
     if document.get("action_invocations"):
@@ -105,4 +105,4 @@ def _output(name: str, change: Mapping[str, Any]) -> Change:
 
 
 SAVED = PlanFormat(PLAN_FILE, read_changes)
-"""How Terraform's plans are kept in the store."""
+"""How Terraform's plans are saved in the store."""

@@ -1,4 +1,4 @@
-"""Planning: `init`, `plan` to a file, `show`; used by the plan and by recovery after a crash."""
+"""Planning: `init`, `plan` to a file, `show`; used to plan, and to recover after a crash."""
 
 import asyncio
 import shutil
@@ -22,7 +22,7 @@ from apps.parts import part_shown
 from contracts.errors import LockHeld
 
 _MOST_LOST = 5
-"""How often a run may lose the race for the lock before it is told."""
+"""How often a run may lose the race for the state's lock before that is an error."""
 
 
 @dataclass(frozen=True)
@@ -30,22 +30,22 @@ class Planned:
     """A plan that was just made."""
 
     shown: bytes = field(repr=False)
-    """What `terraform show -json` printed, secrets in clear."""
+    """The output of `terraform show -json`, with secrets in clear."""
     changes: TerraformChanges
 
 
 async def plan_now(job: Job, replace: Sequence[str] = ()) -> Planned:
-    """Plan against the state as it is now, to the job's plan file.
+    """Plan for the current state, into the job's plan file.
 
     Args:
-        job: The component.
-        replace: Addresses of objects to replace though nothing in the module asks for it.
+        job: The work on the component.
+        replace: Addresses of objects to replace although nothing in the module requires it.
 
     Raises:
         EngineFailed: the state is damaged, or Terraform uses another backend.
-        ExclaveError: as `why_it_ended` types it.
+        ExclaveError: Terraform failed, as `Job.why_it_ended` types it.
     """
-    # Before anything is started: an attempt that only waits starts nothing.
+    # Waits before anything is started, so that an attempt that only waits runs no tool.
     await job.state_is_free()
     await initialise(job)
     end = await _run_plan(job, replace)
@@ -74,8 +74,8 @@ async def _run_plan(job: Job, replace: Sequence[str]) -> ToolEnd:
 
 
 async def run_unlocked(job: Job, label: str, run: ToolRun) -> ToolEnd:
-    """Run what takes the state's lock, once the lock is free; one that lost the race for it has
-    done nothing, and runs again.
+    """Run a command that takes the state's lock, once the lock is free. If somebody else was faster
+    to take it, the command has done nothing, and runs again.
 
     Raises:
         LockHeld: somebody else holds the lock, or was faster each time.
@@ -88,16 +88,16 @@ async def run_unlocked(job: Job, label: str, run: ToolRun) -> ToolEnd:
             return end
     raise LockHeld(
         f"{part_shown(job.input.component)}: somebody else took the lock of the Terraform state "
-        f"{_MOST_LOST} times before terraform {label} could. It is tried again by itself."
+        f"{_MOST_LOST} times before terraform {label} could. This is retried automatically."
     )
 
 
 async def initialise(job: Job) -> None:
-    """Run `init`, and make sure that it took our backend before anything uses it.
+    """Run `init`, and make sure that it uses our backend before anything else runs.
 
     Raises:
         EngineFailed: the state is damaged, or Terraform uses another backend.
-        ExclaveError: as `why_it_ended` types it.
+        ExclaveError: `init` failed, as `Job.why_it_ended` types it.
     """
     await job.require_whole_state()
     await asyncio.to_thread(drop_torn_record, job.space.folder)
@@ -118,10 +118,10 @@ async def _run_init(job: Job) -> ToolEnd:
 
 
 async def start_afresh(job: Job) -> None:
-    """Make the working folder anew, with the lock file that the module itself has, if it has one.
+    """Rebuild the working folder, with the module's own lock file if it has one.
 
-    An init that took half a provider for whole (another wrote it just then) noted the half's hash,
-    which no provider has.
+    If an `init` read a provider while another process was still writing it to the cache, it
+    recorded the hash of an incomplete file, which no provider will ever match.
     """
 
     def make() -> None:
@@ -130,12 +130,12 @@ async def start_afresh(job: Job) -> None:
         marker_of(job.space.root).unlink(missing_ok=True)
         prepare(job.workplace, job.input)
 
-    job.say("makes its folder anew: a provider is not the one whose hash was noted")
+    job.say("rebuilds its folder: a provider does not match the hash that was recorded for it")
     await asyncio.to_thread(make)
 
 
 def _take(path: Path) -> bytes:
-    """Read a file that holds secrets, and leave none behind: an attempt after this plans anew."""
+    """Read a file that holds secrets, and remove it; a later attempt would plan again anyway."""
     content = read_whole(path)
     path.unlink()
     return content

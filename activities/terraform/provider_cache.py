@@ -1,9 +1,9 @@
-"""The operator's cache of providers, which Terraform does not lock: inits on it take turns.
+"""Lets only one `init` at a time use the operator's provider cache, which Terraform does not lock.
 
-Two inits at once write the same file of the cache, and one may take the other's half for whole, and
-note its hash. The lock is on the cache's folder itself, so all workers and users of a machine share
-it, and a user who may not write beside or into the cache takes it too. It is held by what runs
-`init`, whatever becomes of the worker and of the supervisor.
+Two inits at once write the same file of the cache, and one may read the other's incomplete file and
+record its hash. The lock is on the cache's folder itself: all workers and users of a machine share
+it, and even a user without write permission can take it. The process that runs `init` holds it,
+whatever happens to the worker and the supervisor.
 """
 
 import json
@@ -36,7 +36,7 @@ except OSError as error:
     print(f"the provider cache {folder} cannot be locked: {error}", flush=True)
 os.execv(command[0], command)
 """
-"""Takes the lock and becomes the command, which keeps it to its end."""
+"""A Python program that takes the lock and then executes the command, which keeps it to its end."""
 
 _LINES: Final = 60
 _MISMATCH: Final = re.compile(
@@ -46,14 +46,14 @@ _MISMATCH: Final = re.compile(
 
 
 def provider_cache(environment: Mapping[str, str]) -> Path | None:
-    """The cache that a Terraform with that environment uses; None without one. Blocks."""
+    """The provider cache of a Terraform with that environment; None if it has none. Blocks."""
     named = environment.get(_VARIABLE) or _configured(environment)
     folder = Path(named) if named else None
     return folder if folder is not None and folder.is_dir() else None
 
 
 def in_turn(command: Command, cache: Path | None) -> Command:
-    """The command, while it alone of its kind uses the cache."""
+    """The command, wrapped so that it runs while it holds the cache's lock."""
     if cache is None:
         return command
     holding = [sys.executable, "-I", "-c", _HOLDING, str(cache)]
@@ -61,7 +61,7 @@ def in_turn(command: Command, cache: Path | None) -> Command:
 
 
 def noted_another_provider(end: ToolEnd) -> bool:
-    """Whether a run failed since a provider is not the one whose hash was noted; blocks."""
+    """Whether a run failed because a provider does not match the recorded hash; blocks."""
     if end.outcome != "exited" or end.failed is None:
         return False
     return _MISMATCH.search(" ".join(end.last_lines(_LINES).split())) is not None
@@ -82,5 +82,5 @@ def _configured(environment: Mapping[str, str]) -> str | None:
             return None
     if not isinstance(named, str) or not named:
         return None
-    # As Terraform does, with its own environment.
+    # Expands variables as Terraform does, with its environment.
     return re.sub(r"\$(?:\{(\w+)\}|(\w+))", lambda v: environment.get(v[1] or v[2], ""), named)

@@ -1,4 +1,4 @@
-"""Which Terraforms live on this machine, and whether one of them may have a certain state open."""
+"""Finds running Terraform processes, and whether one of them may have a certain state open."""
 
 import json
 import os
@@ -14,27 +14,27 @@ _PROC: Final = Path("/proc")
 
 
 def may_be_open(*place: str) -> bool:
-    """Whether a Terraform of this machine may have the state open; blocks.
+    """Whether a Terraform process on this machine may have the state open; blocks.
 
-    Those of other users are left out: a lock names the user of its holder.
+    Processes of other users are left out, since a lock names the user of its holder.
 
     Args:
-        place: Values of the state's backend block that no other state has together.
+        place: Values of the state's backend block that together identify the state.
     """
     if sys.platform != "linux":
-        # In which folder a process works cannot be asked there: it may be any.
+        # A process's working folder cannot be found out there, so it might be any of them.
         return any(True for _ in _commands_by_ps())
     return any(_may_have_open(process, place) for process in _terraforms())
 
 
 def is_terraform(arguments: list[str]) -> bool:
-    """Whether a command line is Terraform's, or that of a script of its name."""
+    """Whether a command line runs Terraform, or a script with such a name."""
     return any(Path(one).name.lower().startswith(_NAMES) for one in arguments[:2])
 
 
 def _terraforms() -> Iterator[Path]:
     for process in _PROC.iterdir():
-        # It may end while it is looked at.
+        # The process may end meanwhile.
         with suppress(FileNotFoundError, ProcessLookupError):
             if process.name.isdecimal() and process.stat().st_uid == os.geteuid():
                 words = (process / "cmdline").read_bytes().decode(errors="replace")
@@ -49,7 +49,7 @@ def _may_have_open(process: Path, place: Sequence[str]) -> bool:
         text = record.read_text()
         return all(json.dumps(one) in text for one in place)
     except (FileNotFoundError, ProcessLookupError):
-        # It is gone, or has no backend.
+        # The process is gone, or has no backend.
         return False
     except OSError:
         return True

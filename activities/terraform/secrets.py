@@ -1,8 +1,8 @@
-"""The secrets of a component, as they become known: from templates, plans, outputs and the state.
+"""Gathers the secrets of a component from templates, plans, outputs and the state.
 
-Templates tell what was put in. What an apply makes (a password, say) is known from what Terraform
-marks: in its plan, in the outputs, and in the state, also one that a failed apply left. A value
-that Terraform marks in one place is masked in every other, where it does not know it.
+Templates show which secrets were passed in. Secrets that an apply creates (such as a password) are
+found by Terraform's marks: in its plan, in the outputs, and in the state, even that of a failed
+apply. A value that Terraform marks in one place is masked everywhere, even where it is not marked.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,31 +18,31 @@ from store.install_records import Output
 
 
 class KnownSecrets:
-    """Gathers what must not leave the customer's side."""
+    """The secrets of one component that are known so far."""
 
     def __init__(self, rendered: Mask, state: StateFile) -> None:
-        """Begin with the secrets that templates rendered, and what the state marks."""
+        """Begin with the secrets in rendered templates; the state is read for each mask."""
         self._mask = rendered
         self._state = state
         self._marks: dict[str, list[object]] = {}
-        """By address, what plans mark: the state does not repeat what a provider's schema marks."""
+        """The marks of plans, by address, since the state omits marks of a provider's schema."""
 
     def learn_plan(self, changes: TerraformChanges) -> None:
-        """Take what a plan marks."""
+        """Add the values that a plan marks."""
         for address, marks in changes.marks.items():
             self._marks.setdefault(address, []).extend(marks)
         self._mask = self._mask.and_also(changes.secrets)
 
     def learn_outputs(self, outputs: Mapping[str, Output]) -> None:
-        """Take the outputs that are sensitive."""
+        """Add the outputs that are sensitive."""
         self._mask = self._mask.and_also(one.value for one in outputs.values() if one.sensitive)
 
     def mask(self) -> Mask:
-        """A mask for all that is known, with what the state marks as it is now; blocks."""
+        """A mask for all known secrets, including those in the current state; blocks."""
         return self.mask_with(self._state.read())
 
     def mask_with(self, state: State | None) -> Mask:
-        """A mask for all that is known, with what that state marks."""
+        """A mask for all known secrets, including those in the given state."""
         return self._mask.and_also(self._of_state(state)) if state else self._mask
 
     def _of_state(self, state: Mapping[str, Any]) -> Iterable[object]:

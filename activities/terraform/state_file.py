@@ -1,10 +1,10 @@
-"""A component's Terraform state: whole before anything is done with it, and kept around an apply.
+"""A component's Terraform state: it must be complete before use, and is copied around an apply.
 
-Terraform writes it in place, so a tool that was killed or a disk that is full can leave it torn or
-empty; and an empty state means to Terraform that nothing was ever made. Where Terraform could not
-write it at all, it leaves the newest state as `errored.tfstate` in the working folder; and where it
-cannot write even that, it prints it. None of these is removed before what it holds lies in its
-place, and none that cannot be read counts as one that is not there.
+Terraform overwrites a local state in place, so a kill or a full disk can leave it torn or empty,
+and Terraform takes an empty state to mean that nothing was ever created. If Terraform cannot write
+the state at all, it leaves the newest one as `errored.tfstate` in the working folder; if it cannot
+write even that, it prints it. None of these is removed before its content is in place, and an
+unreadable one never counts as missing.
 """
 
 import hashlib
@@ -30,23 +30,25 @@ from store.left_files import read_left
 State = Mapping[str, Any]
 
 UNSAVED = "state-unsaved"
-"""In the folder of an apply's run: it could not write its state, which is kept and put in its place
-by the next attempt. So its failure says nothing final."""
+"""A file in the folder of an apply's run: the apply could not write its state. The state is kept,
+and the next attempt puts it in place, so the apply's failure is not final."""
 
 _RESCUED = "state-rescued"
-"""In the folder of an apply's run: the state that it printed was made an `errored.tfstate`."""
+"""A file in the folder of an apply's run: the state that it printed was saved as
+`errored.tfstate`."""
 
 _UNREADABLE = f"{ERRORED_STATE}.unreadable"
-"""In the same place: what Terraform had left of it when it printed the state instead."""
+"""In the same folder: an incomplete `errored.tfstate` that Terraform left before it printed the
+state."""
 
 
 def read_state(file: Path) -> State | None:
-    """The state in a file; None where there is none, or it is torn. Blocks."""
+    """The state in a file; None if there is no file, or if it is torn. Blocks."""
     return _parsed(read_left(file)) if file.exists() else None
 
 
 def instances(state: State) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    """The objects of the state with their addresses; a deposed one has its current one's."""
+    """The objects in the state, by address; a deposed one has the current one's address."""
     for resource in state.get("resources", []):
         module = f"{resource['module']}." if resource.get("module") else ""
         mode = "data." if resource.get("mode") == "data" else ""
@@ -58,22 +60,22 @@ def instances(state: State) -> Iterable[tuple[str, Mapping[str, Any]]]:
 
 @dataclass(frozen=True)
 class StateFile:
-    """The Terraform state of one part, in whichever store; all methods block."""
+    """The Terraform state of one part, in any kind of store; all methods block."""
 
     store: Store
     part: str
 
     def content(self) -> bytes:
-        """What is written there now; empty where there is none."""
+        """The current content; empty if there is none."""
         found = self.store.get(state_key(self.part))
         return found.data if found else b""
 
     def read(self) -> State | None:
-        """The state, or None where it is missing, empty or torn."""
+        """The state; None if it is missing, empty or torn."""
         return _parsed(self.content())
 
     def identity(self) -> str:
-        """What changes whenever the state does: lineage, serial, and a digest of the content."""
+        """Lineage, serial and digest, which change whenever the state does."""
         content = self.content()
         if not content:
             return "none"
@@ -83,17 +85,18 @@ class StateFile:
 
     @cached_property
     def backend(self) -> Backend:
-        """Where Terraform writes it."""
+        """The backend through which Terraform writes it."""
         return backend_of(self.store, self.part)
 
     def restore(self, snapshot: Path) -> bool:
-        """Put back the newest whole version of a state that a killed Terraform left torn or empty.
+        """Put back the newest complete version of a state that a killed Terraform left torn or
+        empty.
 
-        For a Terraform whose supervisor saw it die: what it had not written then is what was in
-        flight, and is planned again.
+        Only if the supervisor saw Terraform die: then only changes that were in progress are
+        missing from that version, and they are planned again.
 
         Args:
-            snapshot: The newest whole version that the supervisor saw; it may not be there.
+            snapshot: The newest complete version that the supervisor saw; may not exist.
 
         Returns:
             Whether anything had to be put back.
@@ -102,17 +105,18 @@ class StateFile:
             return False
         newest = read_left(snapshot) if snapshot.exists() else self._kept()
         if not newest:
-            # Nothing was ever written. The empty file goes, which only such an end explains.
+            # Nothing was ever written, so the empty file can only come from the kill: remove it.
             self._drop_empty()
             return False
         self.store.put(state_key(self.part), newest, if_match=ANY)
         return True
 
     def drop_untouched(self) -> None:
-        """Remove an empty state in which Terraform has written nothing since it locked it.
+        """Remove an empty state that Terraform only created in order to lock it.
 
-        It makes an empty file to lock, and removes that at its end; one that was killed leaves it,
-        beside the note of its lock. Once it has emptied the file to write it, the file is newer.
+        Terraform removes such a file when it ends, but not if it is killed. It is told apart from a
+        state that was truncated to be written by its time, which is not after that of the file
+        with the lock's info.
         """
         file = self.backend.file_in_place
         if file is None or not file.exists() or file.stat().st_size > 0:
@@ -127,13 +131,13 @@ class StateFile:
             file.unlink()
 
     def require_whole(self) -> None:
-        """Refuse to go on with a state that is torn, or empty though it was not before.
+        """Refuse to go on with a state that is torn, or that is empty although it was not before.
 
-        An empty file is not the state of nothing, which has no file: an apply that nobody saw being
-        killed may have made everything, and found the disk full when it wrote that down.
+        If nothing was ever created, there is no file. An empty file may mean that an apply created
+        everything, but found the disk full when it wrote the state, and was lost.
 
         Raises:
-            EngineFailed: naming where it is, what is left of the state, and what to do.
+            EngineFailed: names the state, what is left of it, and what to do.
         """
         content = self.content()
         if content:
@@ -144,26 +148,26 @@ class StateFile:
             raise self._damaged("is empty, and it was not before")
         file = self.backend.file_in_place
         if file is not None and file.exists():
-            raise self._damaged("is empty, which no Terraform of ours was seen to leave")
+            raise self._damaged("is empty, and it is not known how it became so")
 
     def keep_copy(self) -> None:
-        """Keep a copy of the whole state, before an apply writes it and after it did."""
+        """Keep a copy of the complete state, before and after an apply writes it."""
         self.store.put(kept_key(self.part), self.content(), if_match=ANY)
 
     def forget(self) -> None:
-        """Delete the state of a part that was torn down, and all that is kept beside it."""
+        """Delete the state of a part that was torn down, and everything kept with it."""
         for key in self.store.list(state_folder(self.part)):
             self.store.delete(key)
 
     def take_errored(self, folder: Path, run: Path | None = None) -> None:
-        """Put an `errored.tfstate` that an apply left in the place of the state.
+        """Replace the state by an `errored.tfstate` that an apply left.
 
-        Does nothing where there is none. The state that it replaces is set aside in the store. The
-        caller holds the state's lock: another's Terraform that reads now writes over it later.
+        Does nothing if there is none. The replaced state is set aside in the store. The caller must
+        hold the state's lock, since another Terraform that has read the state would overwrite it.
 
         Args:
             folder: The part's working folder.
-            run: The folder of the part's newest run, which says what went wrong.
+            run: The folder of the part's newest run, whose log says what went wrong.
 
         Raises:
             EngineFailed: it cannot be read, or is not a newer state of this part.
@@ -180,8 +184,8 @@ class StateFile:
         if content != now:
             _require_newer(errored, content, _parsed(now) or _parsed(self._kept()))
             self.store.put(set_aside_key(self.part), now, if_match=ANY)
-            # Not by `terraform state push`: that needs a folder that is initialised, looks at the
-            # serial and writes later. This writes only over what was looked at.
+            # Not with `terraform state push`, which needs an initialised folder, and checks the
+            # serial before it writes. This replaces only the version that was read.
             self.store.put(state_key(self.part), content, if_match=found.etag if found else ABSENT)
         errored.unlink()
 
@@ -194,7 +198,7 @@ class StateFile:
         if self._kept():
             left += (
                 f" In the store, {kept_key(self.part)} is the newest copy that was kept; remove it "
-                "too if there shall be no state at all."
+                "too if there should be no state at all."
             )
         path = self.backend.file_in_place
         backup = path.with_name(f"{path.name}.backup") if path else None
@@ -202,15 +206,15 @@ class StateFile:
             left += f" {backup} is Terraform's own backup."
         where = f"{part_shown(self.part)}: the Terraform state {self.backend.where()}"
         return EngineFailed(
-            f"{where} {what}. Terraform was "
-            "probably killed, or its disk full, while it wrote it. Nothing was done with it. Put "
-            "back the newest state that is right, import what the last apply made since "
-            f"(`terraform import`), and deploy again. If nothing was made, remove the file.{left}"
+            f"{where} {what}. Terraform was probably killed, or its disk was full, while it wrote "
+            "the state. It was left untouched. Put back the newest correct state, import what the "
+            "last apply created since (`terraform import`), and deploy again. If nothing was "
+            f"created, remove the file.{left}"
         )
 
 
 def left_unsaved(folder: Path, run: Path) -> bool:
-    """Whether an apply could not write its state to its place; blocks.
+    """Whether an apply could not write its state where it belongs; blocks.
 
     Args:
         folder: The part's working folder.
@@ -220,22 +224,22 @@ def left_unsaved(folder: Path, run: Path) -> bool:
 
 
 def printed_unsaved(run: Path) -> bool:
-    """Whether the log of an apply's run holds a state that was not taken from it; blocks."""
+    """Whether the log of an apply's run holds a state that was not saved from it yet; blocks."""
     return not (run / _RESCUED).exists() and bool(printed_states(run / OUTPUT_FILE))
 
 
 def rescue_printed(folder: Path, run: Path) -> None:
-    """Make the state that an apply printed, since it could write it nowhere, an `errored.tfstate`.
+    """Save a state that an apply printed, since it could not write it, as `errored.tfstate`.
 
-    Does nothing where it printed none, or where Terraform left one that can be read. Blocks.
+    Does nothing if it printed none, or if Terraform left a readable `errored.tfstate`. Blocks.
 
     Args:
         folder: The part's working folder.
         run: The folder of the apply's run.
 
     Raises:
-        EngineFailed: what it printed is torn, and nothing else has the state.
-        OSError: there is no room for it.
+        EngineFailed: the printed state is incomplete, and nothing else has the state.
+        OSError: there is no space for it.
     """
     log, errored = run / OUTPUT_FILE, folder / ERRORED_STATE
     if (run / _RESCUED).exists() or not printed_states(log):
@@ -244,9 +248,9 @@ def rescue_printed(folder: Path, run: Path) -> None:
         content = last_printed_state(log)
         if content is None or _parsed(content) is None:
             raise EngineFailed(
-                f"Terraform could write its state nowhere and printed it into {log}, where its end "
-                "is missing: the disk was probably full. Nothing was done with it. Mend what is "
-                f"there of it (from the first {{ on) and keep it as {errored}, and deploy again."
+                f"Terraform could not write its state anywhere and printed it into {log}, where "
+                "its end is missing: the disk was probably full. It was left untouched. Repair "
+                f"what is there (from the first {{ on), save it as {errored}, and deploy again."
             )
         if errored.exists():
             errored.replace(run / _UNREADABLE)
@@ -257,21 +261,21 @@ def rescue_printed(folder: Path, run: Path) -> None:
 
 
 def unreadable(part: str, errored: Path, run: Path | None) -> EngineFailed:
-    """What is told of an `errored.tfstate` that cannot be read; blocks.
+    """The error about an `errored.tfstate` that cannot be read; blocks.
 
     Args:
         part: The part.
         errored: The file.
-        run: The folder of the apply's run, where it is known.
+        run: The folder of the apply's run, if it is known.
     """
     is_torn = errored.exists() and errored.stat().st_size > 0
     what = "torn: it cannot be read as JSON" if is_torn else "empty"
-    look = f" What Terraform said then is in {run / OUTPUT_FILE}." if run else ""
+    look = f" Terraform's output is in {run / OUTPUT_FILE}." if run else ""
     return EngineFailed(
         f"{part_shown(part)}: Terraform could not write its state at the end of an apply and left "
-        f"{errored}, which is {what}. The disk of the worker's machine was probably full. Nothing "
-        f"was done with it, since what that apply made may be known nowhere else.{look} Free "
-        "space, put the newest state that is right in its place, import what that apply made "
+        f"{errored}, which is {what}. The disk of the worker's machine was probably full. The file "
+        "was left untouched, since it may be the only record of what that apply created."
+        f"{look} Free space, put the newest correct state in place, import what that apply created "
         "(`terraform import`), remove that file, and deploy again."
     )
 
@@ -304,6 +308,6 @@ def _serial(state: State) -> int:
 def _unusable(errored: Path, why: str) -> EngineFailed:
     return EngineFailed(
         f"Terraform could not write its state at the end of an apply and left it as {errored}, "
-        f"which cannot take the state's place: {why}. Compare the two, keep the right one as the "
-        "state, remove or rename the other, and deploy again."
+        f"which cannot replace the state: {why}. Compare the two, keep the right one as the state, "
+        "remove or rename the other, and deploy again."
     )

@@ -1,8 +1,8 @@
-"""Where in the store the Terraform state of a part lies, and what is kept beside it."""
+"""The store's keys of a part's Terraform state, and of what is kept with it."""
 
 
 def state_folder(part: str) -> str:
-    """What all these keys begin with."""
+    """The prefix of all these keys."""
     return f"terraform/{part}/"
 
 
@@ -12,12 +12,12 @@ def state_key(part: str) -> str:
 
 
 def lock_key(part: str) -> str:
-    """The lock on the state, where it is an object."""
+    """The lock on the state, if it is an object."""
     return f"{state_key(part)}.tflock"
 
 
 def kept_key(part: str) -> str:
-    """The newest copy of the whole state; empty where there was none."""
+    """The newest copy of the complete state; empty if there was none."""
     return f"{state_folder(part)}kept.tfstate"
 
 
@@ -27,5 +27,5 @@ def set_aside_key(part: str) -> str:
 
 
 def values_key(part: str) -> str:
-    """What the part was applied with."""
+    """The values that the part was applied with."""
     return f"{state_folder(part)}values.json"

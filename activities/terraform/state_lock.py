@@ -1,4 +1,4 @@
-"""Terraform's lock on a part's state, as it writes of it."""
+"""Terraform's lock on a part's state, as Terraform describes it."""
 
 import json
 from dataclasses import dataclass
@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 
 @dataclass(frozen=True)
 class StateLock:
-    """What is written of a lock."""
+    """A lock and what Terraform wrote about it."""
 
     id: str
     who: str
-    """`user@host`, as Terraform calls its holder."""
+    """The holder, as `user@host`."""
     operation: str
     created: float
-    """Epoch seconds; 0 where it is not told."""
+    """Epoch seconds; 0 if unknown."""
     info: str = ""
     etag: str = ""
-    """Of the object; empty for a lock that goes with its holder."""
+    """The etag of the lock's object; empty for a lock that ends with its holder."""
 
     def __str__(self) -> str:
         if not self.created:
@@ -27,17 +27,17 @@ class StateLock:
 
     @property
     def user(self) -> str:
-        """The holder's user, by its own word; may be empty."""
+        """The holder's user, as it states itself; may be empty."""
         return self.who.rpartition("@")[0]
 
     @property
     def host(self) -> str:
-        """The holder's machine, by its own word."""
+        """The holder's machine, as it states itself."""
         return self.who.rpartition("@")[2]
 
 
 def parse_lock(content: bytes, etag: str = "") -> StateLock:
-    """Read what is written of a lock; the etag is its object's, where it is one."""
+    """Parse a lock's description; the etag is that of its object, if it is one."""
     try:
         found = json.loads(content)
         return StateLock(
@@ -49,12 +49,12 @@ def parse_lock(content: bytes, etag: str = "") -> StateLock:
             etag=etag,
         )
     except (ValueError, KeyError, TypeError):
-        # Not as Terraform writes it: nothing of it is proven, so it is waited for.
-        return StateLock("", "somebody whom it does not name", "unknown", 0.0, "", etag)
+        # Not as Terraform writes it: nothing can be proven about it, so it is waited for.
+        return StateLock("", "an unknown holder", "unknown", 0.0, "", etag)
 
 
-def _epoch(told: str) -> float:
-    """Of UTC with up to nine digits of a second; Python takes six."""
-    whole, _, fraction = told.removesuffix("Z").partition(".")
+def _epoch(text: str) -> float:
+    """From UTC with up to nine digits of a second; Python accepts only six."""
+    whole, _, fraction = text.removesuffix("Z").partition(".")
     seconds = datetime.fromisoformat(whole).replace(tzinfo=UTC).timestamp()
     return seconds + float(f"0.{fraction}") if fraction else seconds

@@ -1,4 +1,4 @@
-"""Puts a state in its place that an apply could not, or was killed while it wrote it."""
+"""Puts a state in place that an apply could not write, or was killed while writing."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 async def make_whole(
     state: StateFile, folder: Path, operation: Operation, locks: StateLocks, say: Say
 ) -> None:
-    """Put in its place what the part's newest apply could not, of whichever operation it was."""
+    """Repair the state that the part's newest apply left, whichever operation that belonged to."""
     newest = operation.newest_of_subject
     apply = newest.folder if newest is not None and newest.label == APPLYING else None
     if apply is not None:
@@ -40,12 +40,12 @@ async def make_whole(
 
 
 async def put_back(state: StateFile, end: ToolEnd, locks: StateLocks, say: Say) -> None:
-    """Put back the newest whole version of a state that an apply was killed while writing.
+    """Put back the newest complete version of a state that an apply was killed while writing.
 
-    Terraform empties its local state before it writes it: it may have been killed in between.
+    Terraform truncates its local state before it writes it, and may be killed in between.
     """
-    # Seen: what nobody saw may have gone on, and written more than is known here. In a bucket it is
-    # written as a whole: what is missing there, a person removed.
+    # Only if its death was seen: otherwise it may have gone on and written more than is known here.
+    # In a bucket a state is written as a whole, so if it is missing there, a person removed it.
     seen = end.label == APPLYING and end.exits.get(commands.APPLY, 0) < 0
     if (
         not seen
@@ -53,12 +53,12 @@ async def put_back(state: StateFile, end: ToolEnd, locks: StateLocks, say: Say) 
         or await asyncio.to_thread(state.read) is not None
     ):
         return
-    # A person's own Terraform may be writing it now.
+    # A person's own Terraform may be writing the state right now.
     await locks.wait_until_free(say)
     if await asyncio.to_thread(state.restore, end.folder / SNAPSHOT_FILE):
         _log.warning(
-            "%s: Terraform was killed while it wrote its state; the newest whole version was "
-            "put back, and what was in flight is planned again",
+            "%s: Terraform was killed while it wrote its state; the newest complete version was "
+            "put back, and changes that were in progress are planned again",
             part_shown(state.part),
         )
 
@@ -66,16 +66,16 @@ async def put_back(state: StateFile, end: ToolEnd, locks: StateLocks, say: Say) 
 async def _take_errored(
     state: StateFile, folder: Path, apply: Path | None, locks: StateLocks, say: Say
 ) -> None:
-    """Put what an apply could not write in its place, while nobody else works on the state."""
+    """Put a state that an apply could not write in place, while nobody else works on the state."""
 
     def take() -> None:
-        with locks.taken("puts a state that could not be written in its place"):
+        with locks.hold("puts a state in place that could not be written"):
             state.take_errored(folder, apply)
 
     while (folder / ERRORED_STATE).exists():
         await locks.wait_until_free(say)
-        say("puts the state that an apply could not write in its place")
+        say("puts the state in place that an apply could not write")
         try:
             await asyncio.to_thread(take)
         except Conflict:
-            say("somebody was faster")
+            say("somebody else took the state's lock first")

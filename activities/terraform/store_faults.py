@@ -1,7 +1,7 @@
-"""What a failed run says of the store that its state is in; Terraform tells it in words alone.
+"""Recognises, from Terraform's messages, runs that failed because of the state's store.
 
-Terraform asks a store again by itself. What is left after that may still pass, and says nothing
-about the module: it is not the end of an operation.
+Terraform itself retries requests to a store. A fault that remains may still pass, and says nothing
+about the module, so it must not end the operation.
 """
 
 import os
@@ -14,29 +14,29 @@ from activities.operations.status import ToolEnd
 from store.left_files import open_left
 
 _LINES: Final = 60
-"""What Terraform says of a lock takes 30."""
+"""Terraform's message about a lock takes 30 lines."""
 
 _WORK: Final = re.compile(r": (Creating|Modifying|Destroying|Provisioning)\b")
 _HEAD_BYTES: Final = 64 * 1024
-"""Whoever printed more than this did not fail at the very beginning."""
+"""A run that printed more than this did not fail at its very beginning."""
 
 
 def lost_the_lock(end: ToolEnd) -> bool:
-    """Whether the run did nothing but find the state locked; blocks."""
-    # A script of the module's own may run a Terraform, which says the same in its place.
+    """Whether the run found the state locked and did nothing else; blocks."""
+    # A script of the module may run Terraform itself, and print the same message.
     return _says(end, "acquiring") and _names_a_holder(end) and not _has_worked(end)
 
 
 def may_pass(end: ToolEnd, tells_fault: Callable[[str], bool]) -> bool:
-    """Whether the run failed by what the store did, and the next may go on; blocks.
+    """Whether the run failed because of the store, so that the next one may succeed; blocks.
 
-    So it is where its state was not read, where the lock could not be taken, and where all was done
-    and only the lock could not be removed. Of a state that could not be written, Terraform leaves
-    a file: that is not asked here.
+    That is the case if the state could not be read, if the lock could not be taken, or if
+    everything was done and only the lock could not be removed. If the state could not be written,
+    Terraform leaves a file; that case is not handled here.
 
     Args:
         end: How the run ended.
-        tells_fault: Whether its last lines, joined, tell of a fault of the store that may pass.
+        tells_fault: Whether its last lines, joined, describe a fault of the store that may pass.
     """
     if end.outcome != "exited" or end.failed is None:
         return False
@@ -44,7 +44,7 @@ def may_pass(end: ToolEnd, tells_fault: Callable[[str], bool]) -> bool:
         return True
     if _says(end, "acquiring"):
         return not _names_a_holder(end) and not _has_worked(end)
-    # Its lines are broken to fit a terminal.
+    # Terraform breaks its lines to fit a terminal.
     return tells_fault(" ".join(end.last_lines(_LINES).split()))
 
 
@@ -55,7 +55,7 @@ def _says(end: ToolEnd, what: str) -> bool:
 
 def _names_a_holder(end: ToolEnd) -> bool:
     said = end.last_lines(_LINES)
-    # The latter is a file's lock, whose holder had no time to write down who it is.
+    # The latter is the lock of a file whose holder had no time to write its name.
     return "Lock Info:" in said or "resource temporarily unavailable" in said
 
 

@@ -1,4 +1,4 @@
-"""The Terraform (or OpenTofu) on this machine: where it is, its version, its environment."""
+"""Finds Terraform or OpenTofu on this machine, its version, and makes its environment."""
 
 import json
 import os
@@ -25,14 +25,14 @@ class TerraformTool(Tool):
         """Refuse a version below the component's minimum, or of another major version.
 
         Raises:
-            BadConfig: naming both versions.
+            BadConfig: the version does not fit; the message names both.
         """
         if self.name != "terraform":
             return
         wanted, here = version_numbers(minimum), self.numbers
         if here[0] != wanted[0] or here < wanted:
             raise BadConfig(
-                f"{component} needs Terraform {minimum} or newer within {wanted[0]}.x, and this "
+                f"{component} needs Terraform {minimum} or newer within {wanted[0]}.x, but this "
                 f"worker has {self.version}. Install a newer Terraform on the worker's machine, "
                 f"or lower `terraform_version` in the component."
             )
@@ -44,7 +44,7 @@ def find_terraform() -> TerraformTool:
     Raises:
         ToolMissing: there is none.
         Unreachable: the machine could not run it now.
-        EngineFailed: it does not tell its version.
+        EngineFailed: it does not report a version.
     """
     for command, name in (("terraform", "terraform"), ("tofu", "tofu"), (LIBRARY, "terraform")):
         found = shutil.which(command)
@@ -67,21 +67,21 @@ def _question() -> Question:
 
 
 def _answer(printed: bytes) -> Answer:
-    told = json.loads(printed)
-    return Answer(told["terraform_version"], told["platform"])
+    found = json.loads(printed)
+    return Answer(found["terraform_version"], found["platform"])
 
 
 def environment(data: Path, home: Path, extra: Mapping[str, str]) -> dict[str, str]:
-    """The whole environment of the tool: nothing of the worker's own but what every tool needs.
+    """The tool's complete environment: of the worker's own, only what every tool needs.
 
     Args:
         data: The worker's data folder, which holds the CLI config.
-        home: A folder of the run's own.
+        home: A folder for this run only.
         extra: The component's `env_vars`, rendered.
     """
     return {
         **tool_environment(home, extra),
-        # What is ours comes last: it decides where state and plans go.
+        # Ours come last and override the rest, since they decide where state and plans go.
         "TF_IN_AUTOMATION": "1",
         "TF_INPUT": "0",
         "CHECKPOINT_DISABLE": "1",
@@ -90,13 +90,13 @@ def environment(data: Path, home: Path, extra: Mapping[str, str]) -> dict[str, s
 
 
 def _cli_config(data: Path) -> Path:
-    """The operator's own CLI config where one is set and there, else an empty one of ours."""
+    """The operator's CLI config if one is set and exists, otherwise a minimal one of ours."""
     named = os.environ.get("TF_CLI_CONFIG_FILE")
     if named and Path(named).is_file():
         return Path(named)
     ours = data / "terraform.rc"
     if not ours.exists():
-        # Components start together: each with a file of its own until it is whole.
+        # Components start together, so each writes its own temporary file and renames it.
         incoming = ours.with_name(f".{ours.name}-{threading.get_ident()}")
         replace_private(ours, b"disable_checkpoint = true\n", incoming=incoming)
     return ours

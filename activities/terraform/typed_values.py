@@ -1,4 +1,4 @@
-"""Values of any type, beside which Terraform keeps their type."""
+"""Values of dynamic type, which Terraform stores together with their type."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ _TYPE_WORDS = frozenset({"string", "number", "bool", "dynamic"})
 
 
 def plain(value: object) -> object:
-    """Without the type that the state keeps beside a value of any type."""
+    """The value itself, without the type that the state stores with it."""
     if isinstance(value, Mapping) and value.keys() == {"value", "type"}:
         kind = value["type"]
         if isinstance(kind, list) or kind in _TYPE_WORDS:

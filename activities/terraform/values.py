@@ -1,8 +1,8 @@
-"""What a module is given: its variables, variable files and environment, rendered.
+"""A module's rendered variables, variable files and environment.
 
-What a part was applied with is kept beside its state, and it is torn down with that. What its
-templates read may be gone by then: an output has another name, an input another type. Or it is
-there, and leads elsewhere: a region that an input names since would hold nothing to destroy.
+The values that a part was applied with are kept with its state, and used to tear it down. What its
+templates read may be gone by then: an output may have been renamed, an input's type changed. Or it
+may mean something else: if an input names another region now, there would be nothing to destroy.
 """
 
 import json
@@ -34,13 +34,13 @@ _OURS = "exclave-"
 
 @dataclass(frozen=True)
 class Values:
-    """What a module is given, and what of all that is known must not be shown."""
+    """A module's rendered values, and the secrets that must be masked."""
 
     variables: dict[str, Rendered]
     files: list[Rendered]
     environment: dict[str, Rendered]
     secrets: list[object] = field(repr=False)
-    """Whatever is secret besides, since parts of it may lie in the values."""
+    """All other secrets, since the values may contain parts of them."""
 
     @property
     def env(self) -> dict[str, str]:
@@ -49,7 +49,7 @@ class Values:
 
     @property
     def mask(self) -> Mask:
-        """A mask for all that is secret."""
+        """A mask for all secrets."""
         values = [*self.variables.values(), *self.environment.values()]
         # A file as a whole is no secret if it is known what of it is.
         values += [one for one in self.files if not one.taken]
@@ -63,19 +63,20 @@ class Values:
         return sorted({text for one in rendered for text in one.taken})
 
     def digests(self, key: bytes, part: str) -> RenderedDigests:
-        """What an approval of the part's plan is bound to."""
+        """The digests of these values, to which an approval of the part's plan is bound."""
         variables = {name: one.value for name, one in self.variables.items()}
         files = [go_text(one.value) for one in self.files]
         return RenderedDigests.of(key, part, variables, files, self.env)
 
     def write(self, folder: Path) -> tuple[Path, ...]:
-        """Write variables and variable files; returns the files, a later one wins.
+        """Write variables and variable files; returns the files, of which later ones override
+        earlier ones.
 
-        Files of their own, since everybody on the machine can read argv.
+        Variables are written to files because every user of the machine can read argv.
 
-        `plan` is given them by name, since `-var-file` wins over what the module's own
-        `*.auto.tfvars` say. They are called `.auto` all the same: so `apply` of a saved plan, which
-        takes no variables, finds those that are ephemeral.
+        `plan` gets the files as `-var-file`, which overrides the module's own `*.auto.tfvars`.
+        They are named `*.auto.tfvars` nevertheless, so that `apply` of a saved plan, which accepts
+        no variables, finds the ephemeral ones.
         """
         for left in folder.glob(f"{_OURS}*.auto.tfvars*"):
             left.unlink()
@@ -100,17 +101,17 @@ def render_values(
     *,
     checked: bool = True,
 ) -> Values:
-    """Render what the module is given, from the store as it is now; blocks.
+    """Render a module's values from the current content of the store; blocks.
 
     Args:
-        workplace: Where the store is.
+        workplace: The install's store and releases.
         config: The release's app config.
-        module: The part's.
-        input: Which part of which release.
-        checked: Whether inputs must fit.
+        module: The part's module.
+        input: Names the part and the release.
+        checked: Whether inputs must be complete and valid.
 
     Raises:
-        BadInput: checked, and inputs are missing or do not fit.
+        BadInput: `checked`, and inputs are missing or invalid.
         BadConfig: a template cannot be rendered.
     """
     try:
@@ -128,7 +129,7 @@ def render_values(
 
 
 class _Kept(BaseModel):
-    """What a part was applied with."""
+    """The values that a part was applied with."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
@@ -136,12 +137,12 @@ class _Kept(BaseModel):
     files: list[Output]
     environment: dict[str, Output]
     secrets: list[JsonValue] = Field(default_factory=list, repr=False)
-    """The sensitive inputs, and what was taken out of secrets: their values may be others by the
-    time of the teardown."""
+    """The sensitive inputs, and what was taken out of secrets; kept since their values may change
+    before the teardown."""
 
 
 def keep_values(workplace: Workplace, config: AppConfig, part: str, values: Values) -> None:
-    """Keep what the part is applied with, before it is; blocks."""
+    """Keep the values that a part is about to be applied with; blocks."""
     inputs = workplace.state.inputs(config).values()
     kept = _Kept(
         variables={name: _output(one) for name, one in values.variables.items()},
@@ -158,13 +159,12 @@ def keep_values(workplace: Workplace, config: AppConfig, part: str, values: Valu
 def values_for_teardown(
     workplace: Workplace, config: AppConfig, module: TerraformModule, input: OperationInput
 ) -> Values:
-    """What the part was applied with, but secrets as they are now; blocks.
+    """The values that the part was applied with, but with current secrets; blocks.
 
-    A credential may have been replaced since, and the former one revoked.
+    A credential may have been replaced since, and the old one revoked.
 
     Raises:
-        BadConfig: an older worker applied it, which kept nothing, and a template cannot be
-            rendered.
+        BadConfig: an older worker applied it and kept no values, and a template cannot be rendered.
     """
     found = workplace.store.get(values_key(input.component))
     if found is None:
@@ -182,7 +182,7 @@ def values_for_teardown(
 def _secrets_now(
     workplace: Workplace, config: AppConfig, module: TerraformModule, input: OperationInput
 ) -> dict[tuple[str, str], Rendered]:
-    """Those values that read nothing but sensitive inputs, where these can be rendered."""
+    """The values that read only sensitive inputs, rendered now; empty if that is not possible."""
     secret = {
         (*root, one.name)
         for one in config.inputs

@@ -1,6 +1,6 @@
 """The working folder of a component or the sandbox: module, backend, and rendered variables.
 
-It is rebuilt from the release and the store at any time: nothing in it is the only copy.
+It can be rebuilt from the release and the store at any time: nothing in it is the only copy.
 """
 
 from dataclasses import dataclass
@@ -33,9 +33,9 @@ class Workspace:
     """A working folder that is ready for `terraform init`."""
 
     folder: Path
-    """Of the module."""
+    """The module's folder."""
     root: Path
-    """Of all that was unpacked for it: the same, unless the module reaches out of its folder."""
+    """The folder that was unpacked: the same, unless the module refers to files outside its own."""
     part: str
     """The component, or the sandbox."""
     module: TerraformModule
@@ -44,28 +44,28 @@ class Workspace:
     state: StateFile
     artifact: str
     rendered: RenderedDigests
-    """Of what was rendered into it."""
+    """The digests of the rendered values."""
     values: Values
     variable_files: tuple[Path, ...]
-    """In their order: a later one wins."""
+    """In order: later ones override earlier ones."""
 
     @property
     def backend(self) -> Backend:
-        """Where its state lies."""
+        """The backend of its state."""
         return self.state.backend
 
     @property
     def lock_file(self) -> Path:
-        """Where Terraform keeps the provider hashes that it chose."""
+        """The file in which Terraform records the providers that it chose, and their hashes."""
         return self.folder / _LOCK_FILE
 
     def is_initialised_for(self, plan_key: str) -> bool:
-        """Whether `init` was run here for this plan, so that its apply need not repeat it."""
+        """Whether `init` was run here for this plan, so that the apply need not run it again."""
         marker = self.folder / _PREPARED
         return marker.is_file() and marker.read_text() == f"{self.artifact} {plan_key}"
 
     def initialised_for(self, plan_key: str) -> None:
-        """Remember that `init` was run for this plan; before anything uses the backend.
+        """Record that `init` was run for this plan; to be called before the backend is used.
 
         Raises:
             EngineFailed: Terraform uses another backend than ours.
@@ -74,22 +74,22 @@ class Workspace:
         write_private(self.folder / _PREPARED, f"{self.artifact} {plan_key}".encode())
 
     def _require_backend(self) -> None:
-        taken = self.backend.taken_instead(self.folder)
-        if taken is not None:
+        other = self.backend.used_instead(self.folder)
+        if other is not None:
             raise EngineFailed(
-                f"{part_shown(self.part)}: Terraform did not take the backend of this install but "
-                f"{taken!r}. Remove `backend` and `cloud` blocks from the module."
+                f"{part_shown(self.part)}: Terraform does not use this install's backend, but "
+                f"{other!r}. Remove `backend` and `cloud` blocks from the module."
             )
 
 
 def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
-    """Make the part's working folder from the release and the store; blocks.
+    """Build the part's working folder from the release and the store; blocks.
 
     Raises:
         NotThere: the release has no such component, or no sandbox.
-        BadInput: inputs are missing; not for the teardown of what was applied with its values kept.
+        BadInput: inputs are missing; not for a teardown with values that were kept.
         BadConfig: a template cannot be rendered, or an environment variable may not be set.
-        EngineFailed: a former apply left a state that was not put in its place.
+        EngineFailed: an earlier apply left a state that was not put in place.
     """
     config = workplace.releases.config(input.app, input.release)
     part = input.component
@@ -111,7 +111,7 @@ def prepare(workplace: Workplace, input: OperationInput) -> Workspace:
         module=module,
         environment={
             **state.backend.environment_beside(values.env),
-            # What the vendor sets wins: its providers must not act as somebody else.
+            # The vendor's variables override, so that its providers act with the intended identity.
             **environment(workplace.data, folder, values.env),
         },
         mask=values.mask.and_also(worker_secrets(workplace.store)),

@@ -245,7 +245,7 @@ def _write_lock(workplace: Workplace) -> None:
     bucket = Bucket(workplace.data.parent / "store")
     folder = workplace.work_folder("network")
     locks = StateLocks.of(bucket, "network", folder, MACHINE, workplace.data)
-    with locks.taken("it takes the state that Terraform could not write"):
+    with locks.hold("it takes the state that Terraform could not write"):
         told = json.loads(bucket.root.joinpath(lock_key("network")).read_bytes())
     told["Created"] = LOCKED_AT
     bucket.put(lock_key("network"), json.dumps(told).encode(), if_match=ANY)

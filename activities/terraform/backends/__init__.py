@@ -1,1 +1,1 @@
-"""Where Terraform keeps its state: a backend for each kind of store. `registry` lists them."""
+"""Backends of Terraform's state, one for each kind of store; `registry` lists them."""

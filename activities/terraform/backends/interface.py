@@ -1,7 +1,8 @@
-"""What a backend is: all that depends on the kind of store that a part's state lies in.
+"""The interface of a backend: everything that depends on the kind of store that has the state.
 
-It is written by us, whatever the module says. Some stores are written by Terraform in place, others
-as whole objects; some locks go with their holder, others stay and are broken once it is dead.
+We write the backend's configuration, whatever the module says. Terraform overwrites the state in
+place in some stores, and writes whole objects in others. Some locks end with their holder, others
+stay and must be broken once the holder is dead.
 """
 
 from abc import ABC, abstractmethod
@@ -26,26 +27,26 @@ class Backend(ABC):
     part: str
 
     kind: ClassVar[str]
-    """As Terraform calls it."""
+    """Terraform's name for it."""
     identity: ClassVar[tuple[str, ...]] = ()
-    """The environment variables that say whom Terraform acts as there."""
+    """The environment variables that determine the identity which Terraform uses there."""
 
     @classmethod
     @abstractmethod
     def serves(cls, store: Store) -> bool:
-        """Whether it is the backend of that kind of store."""
+        """Whether this is the backend for that kind of store."""
 
     @property
     @abstractmethod
     def config(self) -> Mapping[str, Any]:
-        """Its block, as Terraform is told it."""
+        """The content of the backend block."""
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What Terraform needs to reach it, by the standard names.
+        """The environment variables that Terraform needs to reach it, by their standard names.
 
-        Not in a file of ours: what a machine's role gives out changes by the hour, and a file with
-        secrets would stay.
+        These are not written to a file, since a machine's role gets new credentials every hour, and
+        a file with secrets would stay behind.
         """
         return {}
 
@@ -55,9 +56,9 @@ class Backend(ABC):
         return []
 
     def environment_beside(self, own: Mapping[str, str]) -> dict[str, str]:
-        """What Terraform is given of it, where the module has variables of its own.
+        """The variables of `environment` that can be combined with the module's own variables.
 
-        Where those say whom to act as, nothing of the worker's identity is mixed into that.
+        If those choose an identity, the worker's identity is left out completely.
         """
         acts_otherwise = any(name in own for name in self.identity)
         return {
@@ -66,25 +67,25 @@ class Backend(ABC):
             if not (acts_otherwise and name in self.identity)
         }
 
-    def require(self, tool: TerraformTool) -> None:  # noqa: B027 - most tools will do
-        """Refuse a tool that cannot lock the state; raises ToolMissing, naming both versions."""
+    def require(self, tool: TerraformTool) -> None:  # noqa: B027 - most tools can lock the state
+        """Raise ToolMissing, naming both versions, if the tool cannot lock the state."""
 
     def write(self, folder: Path) -> None:
-        """Write it into a working folder."""
+        """Write the configuration into a working folder."""
         override.write(folder, self.kind, self.config)
 
-    def taken_instead(self, folder: Path) -> str | None:
-        """None if `init` took this backend in the folder; otherwise the kind that it took."""
-        return override.taken_instead(folder, self.kind, self.config)
+    def used_instead(self, folder: Path) -> str | None:
+        """None if `init` uses this backend in the folder; otherwise the kind that it uses."""
+        return override.used_instead(folder, self.kind, self.config)
 
     @abstractmethod
     def where(self) -> str:
-        """Where the state lies, for a person."""
+        """Where the state is, for people."""
 
     @property
     def file_in_place(self) -> Path | None:
-        """The file that Terraform writes in place, so that its end may leave half of it; None where
-        a state is written as a whole."""
+        """The file that Terraform overwrites in place, so that a kill may leave it incomplete; None
+        if states are written as whole objects."""
         return None
 
     @abstractmethod
@@ -92,27 +93,27 @@ class Backend(ABC):
         """The lock on the state; None if nobody holds it. Blocks."""
 
     @contextmanager
-    def hold_lock(self, told: Mapping[str, str]) -> Iterator[None]:
-        """Hold the lock as Terraform would, where it is one that stays; blocks.
+    def hold_lock(self, info: Mapping[str, str]) -> Iterator[None]:
+        """Hold the lock as Terraform would, if it is an object; blocks.
 
         Args:
-            told: What is written of it.
+            info: The lock's description.
 
         Raises:
-            Conflict: somebody holds it.
+            Conflict: somebody else holds it.
         """
         yield
 
-    def break_lock(self, lock: StateLock) -> None:  # noqa: B027 - a lock may go with its holder
-        """Remove exactly that lock; raises Conflict where it is gone, or another. Blocks."""
+    def break_lock(self, lock: StateLock) -> None:  # noqa: B027 - a lock may end with its holder
+        """Remove exactly that lock; raises Conflict if it is gone or replaced. Blocks."""
 
     def may_be_open(self) -> bool:
-        """Whether a Terraform on this machine may have the state open; blocks."""
+        """Whether a Terraform process on this machine may have the state open; blocks."""
         return True
 
     @abstractmethod
     def way_out(self, lock: StateLock, folder: Path) -> str:
-        """What a person may do about a lock whose holder is dead.
+        """What a person can do about a lock whose holder is dead.
 
         Args:
             lock: The lock.
@@ -120,5 +121,5 @@ class Backend(ABC):
         """
 
     def may_pass(self, end: ToolEnd) -> bool:
-        """Whether a run failed by what the store did, and the next may go on; blocks."""
+        """Whether a run failed because of the store, so that the next may succeed; blocks."""
         return False

@@ -1,7 +1,7 @@
-"""A store that is a folder: Terraform writes its state in place.
+"""The backend for a store in a folder: Terraform overwrites its state in place.
 
-Its lock is one of the operating system, which goes with its process; the file that tells about the
-holder may stay behind, and means nothing by itself.
+The lock is one of the operating system, which ends with its process. The file with the holder's
+name may stay behind, and proves nothing by itself.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ from store.left_files import open_left, read_left
 
 
 class LocalBackend(Backend):
-    """The state is a file of this machine."""
+    """The state is a file on this machine."""
 
     kind = "local"
 
@@ -30,7 +30,7 @@ class LocalBackend(Backend):
 
     @cached_property
     def file_in_place(self) -> Path:
-        """The state."""
+        """The state's file."""
         path = self.store.local_path(state_key(self.part))
         if path is None:
             raise AssertionError("the store is a folder")
@@ -38,20 +38,20 @@ class LocalBackend(Backend):
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """The path alone."""
+        """Only the path."""
         return {"path": str(self.file_in_place)}
 
     def write(self, folder: Path) -> None:
-        """Write it, and make the folder that Terraform writes the state into."""
+        """Write the configuration, and create the folder that Terraform writes the state into."""
         self.file_in_place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         super().write(folder)
 
     def where(self) -> str:
-        """The path."""
+        """The state's path."""
         return str(self.file_in_place)
 
     def read_lock(self) -> StateLock | None:
-        """Whoever holds the file, as it is told beside it."""
+        """The lock on the file, with what the file beside it says about the holder."""
         path = self.file_in_place
         try:
             descriptor = open_left(path)
@@ -61,11 +61,11 @@ class LocalBackend(Backend):
             fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
             return None
         except (BlockingIOError, PermissionError):
-            told = path.with_name(f".{path.name}.lock.info")
-            return parse_lock(read_left(told) if told.exists() else b"")
+            info = path.with_name(f".{path.name}.lock.info")
+            return parse_lock(read_left(info) if info.exists() else b"")
         finally:
             os.close(descriptor)
 
     def way_out(self, lock: StateLock, folder: Path) -> str:
-        """The holder itself."""
-        return "or end it: its lock goes with it."
+        """Ending the holder."""
+        return "or end it, which also releases its lock."

@@ -1,4 +1,4 @@
-"""The override file that names the backend, and what `init` made of it."""
+"""The override file that sets the backend, and Terraform's record of the backend it uses."""
 
 import json
 from collections.abc import Mapping
@@ -10,29 +10,29 @@ from wire.private_files import write_private
 
 _OVERRIDE = "exclave_backend_override.tf.json"
 _RECORD = Path(".terraform", "terraform.tfstate")
-"""Where `init` notes which backend it took."""
+"""The file in which `init` records the backend that it uses."""
 
 
 def write(folder: Path, kind: str, config: Mapping[str, Any]) -> None:
-    """Write the override file, which replaces whatever backend the module names."""
+    """Write the override file, which replaces any backend that the module names."""
     content = {"terraform": {"backend": {kind: config}}}
     write_private(folder / _OVERRIDE, json.dumps(content).encode())
 
 
-def taken_instead(folder: Path, kind: str, config: Mapping[str, Any]) -> str | None:
-    """None if `init` took this backend; otherwise the kind that it took."""
+def used_instead(folder: Path, kind: str, config: Mapping[str, Any]) -> str | None:
+    """None if `init` uses this backend; otherwise the kind that it uses."""
     record = folder / _RECORD
     used = json.loads(read_left(record)).get("backend", {}) if record.exists() else {}
-    noted = used.get("config") or {}
+    recorded = used.get("config") or {}
     same = used.get("type") == kind and all(
-        _holds(noted.get(name), value) for name, value in config.items()
+        _matches(recorded.get(name), value) for name, value in config.items()
     )
     return None if same else str(used.get("type"))
 
 
 def drop_torn_record(folder: Path) -> None:
-    """Remove the note of a backend that an `init` was killed while writing: the next one, which
-    makes it anew, would stop at it."""
+    """Remove a record that an `init` was killed while writing; the next `init` writes it again, but
+    would fail because of the torn one."""
     record = folder / _RECORD
     if record.exists():
         try:
@@ -41,10 +41,10 @@ def drop_torn_record(folder: Path) -> None:
             record.unlink()
 
 
-def _holds(found: Any, wanted: Any) -> bool:
-    """Whether what Terraform noted says what was wanted; it adds what was left out."""
+def _matches(found: Any, wanted: Any) -> bool:
+    """Whether Terraform's record has the wanted settings; it may have more, such as defaults."""
     if isinstance(wanted, Mapping):
         return isinstance(found, Mapping) and all(
-            _holds(found.get(name), value) for name, value in wanted.items()
+            _matches(found.get(name), value) for name, value in wanted.items()
         )
     return bool(found == wanted)

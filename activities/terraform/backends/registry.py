@@ -1,4 +1,4 @@
-"""The backends that there are, and which one a store has."""
+"""All backends, and the choice of the one for a store."""
 
 from activities.terraform.backends.interface import Backend
 from activities.terraform.backends.local import LocalBackend

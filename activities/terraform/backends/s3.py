@@ -1,6 +1,6 @@
-"""A store in S3: Terraform writes its state as whole objects.
+"""The backend for a store in S3: Terraform writes its state as whole objects.
 
-Its lock is an object beside the state (`use_lockfile`), which stays when its holder is killed.
+The lock is an object beside the state (`use_lockfile`), which stays if its holder is killed.
 """
 
 import json
@@ -30,7 +30,8 @@ _IDENTITY = (
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
     "AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
 )  # fmt: skip
-"""Who AWS's tools act as, by the documentation of its SDKs. Two halves make no identity."""
+"""Variables that choose the identity of AWS tools, from the documentation of the AWS SDKs. They are
+passed on together or not at all, since parts of two identities would not work."""
 
 _WAY = (
     "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE",
@@ -38,7 +39,7 @@ _WAY = (
     "AWS_USE_DUALSTACK_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL_STS",
     "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
 )  # fmt: skip
-"""Where they look for the rest: the worker's own store is found by the same."""
+"""Variables with which AWS tools find services and files; the worker's own store uses them too."""
 
 _FILES = {
     "AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials",
@@ -47,17 +48,18 @@ _FILES = {
     "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": "",
     "AWS_CA_BUNDLE": "",
 }
-"""What names a file, and the file where it is not set: the tool has another home and folder."""
+"""Variables that name a file, with the default file. Set explicitly and as absolute paths, since
+the tool runs with another home and in another folder."""
 
 _SECRET = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN")
 
 
 MOST_TRIES = 5
-"""Of one request of Terraform's, which takes 20 s then: what it cannot write, a person may have to
-look at."""
+"""How often Terraform tries one request, which takes up to 20 s. Not more, since a person may have
+to deal with a state that it cannot write."""
 
 _LOCKS_SINCE = (1, 10)
-"""The version of Terraform, and of OpenTofu, that knows `use_lockfile`."""
+"""The first version of Terraform, and of OpenTofu, that knows `use_lockfile`."""
 
 _FAULT: Final = re.compile(
     r"operation error S3: \w+, .{0,200}?(StatusCode: (0|429|5\d\d)\b|request send failed)"
@@ -72,19 +74,19 @@ class S3Backend(Backend):
 
     @classmethod
     def serves(cls, store: Store) -> bool:
-        """Whether the store lies in S3."""
+        """Whether the store is in S3."""
         return store.s3_place() is not None
 
     @cached_property
     def _place(self) -> S3Place:
         place = self.store.s3_place()
         if place is None:
-            raise AssertionError("the store lies in S3")
+            raise AssertionError("the store is in S3")
         return place
 
     @property
     def _key(self) -> str:
-        """Of the state, in the bucket."""
+        """The state's key in the bucket."""
         return self._place.object_key(state_key(self.part))
 
     @cached_property
@@ -94,7 +96,7 @@ class S3Backend(Backend):
 
     @cached_property
     def environment(self) -> Mapping[str, str]:
-        """What AWS's tools read, as the worker itself has it."""
+        """The worker's own AWS variables."""
         return _given()
 
     @classmethod
@@ -104,27 +106,27 @@ class S3Backend(Backend):
         return [given[name] for name in _SECRET if name in given]
 
     def require(self, tool: TerraformTool) -> None:
-        """Refuse a tool that knows no `use_lockfile`."""
+        """Refuse a tool that does not know `use_lockfile`."""
         if tool.numbers[:2] < _LOCKS_SINCE:
             raise ToolMissing(
-                f"The install's store is in S3, whose locks {tool.name} knows since "
-                f"{'.'.join(map(str, _LOCKS_SINCE))}, and this worker has {tool.version}. Install "
+                f"The install's store is in S3, which {tool.name} can lock since version "
+                f"{'.'.join(map(str, _LOCKS_SINCE))}, but this worker has {tool.version}. Install "
                 "a newer one on the worker's machine."
             )
 
     def where(self) -> str:
-        """Its URL."""
+        """The state's URL."""
         return f"s3://{self._place.bucket}/{self._key}"
 
     def read_lock(self) -> StateLock | None:
-        """The object, if it is there."""
+        """The lock's object, if there is one."""
         found = self.store.get(lock_key(self.part))
         return parse_lock(found.data, found.etag) if found else None
 
     @contextmanager
-    def hold_lock(self, told: Mapping[str, str]) -> Iterator[None]:
-        """Put the object, and remove exactly that one at the end."""
-        content = json.dumps({**told, "Path": f"{self._place.bucket}/{self._key}"}).encode()
+    def hold_lock(self, info: Mapping[str, str]) -> Iterator[None]:
+        """Put the lock's object, and remove exactly that one at the end."""
+        content = json.dumps({**info, "Path": f"{self._place.bucket}/{self._key}"}).encode()
         etag = self.store.put(lock_key(self.part), content, if_match=ABSENT)
         try:
             yield
@@ -133,15 +135,15 @@ class S3Backend(Backend):
                 self.store.delete(lock_key(self.part), if_match=etag)
 
     def break_lock(self, lock: StateLock) -> None:
-        """Remove the version of the object that was looked at."""
+        """Remove exactly the version of the object that was read."""
         self.store.delete(lock_key(self.part), if_match=lock.etag)
 
     def may_be_open(self) -> bool:
-        """Whether a Terraform works in a folder that was initialised for this state."""
+        """Whether a Terraform process runs in a folder that was initialised for this state."""
         return may_be_open(self._place.bucket, self._key)
 
     def way_out(self, lock: StateLock, folder: Path) -> str:
-        """Removing the object, by Terraform where the lock has an id."""
+        """Removing the lock's object, with Terraform if the lock has an id."""
         if not lock.id:
             where = f"s3://{self._place.bucket}/{self._place.object_key(lock_key(self.part))}"
             return f"if you are sure that it is dead, remove the lock: `aws s3 rm {where}`."
@@ -151,7 +153,7 @@ class S3Backend(Backend):
         )
 
     def may_pass(self, end: ToolEnd) -> bool:
-        """By what Terraform says of the requests to this bucket."""
+        """As Terraform's messages about requests to this bucket show."""
         bucket = f'"{self._place.bucket}"'
         return store_faults.may_pass(
             end, lambda said: bucket in said and _FAULT.search(said) is not None
@@ -171,11 +173,11 @@ def _config(place: S3Place, key: str) -> dict[str, Any]:
         "key": key,
         "use_lockfile": True,
         "max_retries": MOST_TRIES,
-        # Reading the state proves the credentials; these would need addresses besides the bucket's.
+        # Reading the state proves the credentials; these checks would need other addresses too.
         "skip_credentials_validation": True,
         "skip_requesting_account_id": True,
     }
-    # Said here, so that a region which the module's variables name does not move it.
+    # Set explicitly, so that a region in the module's variables does not change it.
     region = place.region or _own_region()
     if place.endpoint:
         config |= {
@@ -190,8 +192,8 @@ def _config(place: S3Place, key: str) -> dict[str, Any]:
 
 
 def _own_region() -> str:
-    """The region that the worker's own store takes, if the machine's settings say one."""
-    # The store has loaded it, in the process that gets here.
+    """The region that the worker's own store uses, if the machine's settings name one."""
+    # The store has already imported it in this process.
     import boto3  # noqa: PLC0415
 
     return boto3.Session().region_name or os.environ.get("AWS_REGION", "")

@@ -1,4 +1,4 @@
-"""An install worker's own activities, one call at a time: its store a folder, its releases ours."""
+"""Calls an install worker's activities one at a time, with a folder as store and fake releases."""
 
 import hashlib
 import json
@@ -72,14 +72,14 @@ def digest(content: object) -> str:
 
 @dataclass
 class Releases:
-    """What a worker reads releases by, without a registry."""
+    """Stands in for the worker's release reader, without a registry."""
 
     configs: dict[str, AppConfig] = field(default_factory=dict)
     modules: dict[str, dict[str, Files]] = field(default_factory=dict)
     """By release, then by part."""
 
     def add(self, modules: Mapping[str, Files] | None = None, **config: Any) -> str:
-        """Make a release of the config, whose modules are these files; returns its digest."""
+        """Make a release from the config and the modules' files; returns its digest."""
         read = AppConfig.model_validate({"metadata": {"version": "v2"}, **config})
         parts = [*(one.name for one in read.components), *([SANDBOX] if read.sandbox else [])]
         files: dict[str, Files] = {part: dict((modules or {}).get(part, {})) for part in parts}
@@ -105,7 +105,7 @@ class Releases:
 
 
 class DeploySite:
-    """The install `acme` of the app `shop`; each run begins with a turn of its own."""
+    """The install `acme` of the app `shop`; each run begins with a new turn."""
 
     def __init__(self, root: Path, releases: ReleaseReader | None = None) -> None:
         self.data = root / "data"
@@ -132,7 +132,7 @@ class DeploySite:
         self.terraform = TerraformActivities(self.workplace)
 
     def begin(self, kind: str) -> None:
-        """A run of its own, with the next turn."""
+        """Begin a new run, with the next turn."""
         number = self.turn.number + 1
         self.turn = Turn(number=number, workflow_id=f"{kind}/acme/{number}")
         self._count = 0
@@ -173,7 +173,7 @@ class DeploySite:
         return key, await ActivityEnvironment().run(self.terraform.plan, input)
 
     async def settle(self, decision: Decision) -> Applied | Plan:
-        """Plan as decided, and apply that, unless nothing would change."""
+        """Plan as decided, and apply the plan unless it is empty."""
         plan_key, plan = await self.plan(decision)
         if plan.empty:
             return plan
@@ -195,7 +195,7 @@ class DeploySite:
         self.state.put_component(ComponentRecord.model_validate(base | fields))
 
     def left(self) -> list[str]:
-        """What the store holds besides journals."""
+        """What the store holds apart from journals."""
         return [key for key in self.store.list("") if not key.startswith("journals/")]
 
     def _seen(self, scope: Scope) -> Scope:

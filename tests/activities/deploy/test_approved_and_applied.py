@@ -1,5 +1,5 @@
-"""A control plane that has one thing approved and asks for another: the real activities, a real
-Terraform, and the customer's guard before them."""
+"""A control plane that gets one thing approved and asks for another, with the real activities, a
+real Terraform, and the customer's guard in front of them."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ resource "terraform_data" "one" {{
 
 
 class HostilePlane:
-    """Says of each call to the install's worker what it is to hold."""
+    """Chooses freely what each call to the install's worker contains."""
 
     def __init__(self, root: Path) -> None:
         self.site = DeploySite(root)
@@ -51,7 +51,7 @@ class HostilePlane:
         self.a, self.d = (self.release(letter) for letter in "AD")
 
     def release(self, letter: str, before: str = "", **fields: Any) -> str:
-        """A release whose modules plan the same whatever the letter, and do something else."""
+        """A release whose modules plan the same for every letter, but do different things."""
         files = {"main.tf": WRITES.format(letter=letter, before=before, mark=self.mark)}
         own = {
             "vars": {"size": "{{ .nuon.inputs.inputs.size }}"},
@@ -74,12 +74,12 @@ class HostilePlane:
 
     async def plan(self, release: str, part: str = "net", *, teardown: bool = False) -> PlanInput:
         input = PlanInput(**self.input(release, part, "plan"), teardown=teardown)
-        self.planned: Plan = await self.told(deploys.TERRAFORM_PLAN.name, input)
+        self.planned: Plan = await self.call(deploys.TERRAFORM_PLAN.name, input)
         return input
 
     async def apply(self, plan: PlanInput, **other: Any) -> None:
-        """Apply what was planned; `other` is what the apply says otherwise."""
-        await self.told(deploys.TERRAFORM_APPLY.name, self.apply_input(plan, **other))
+        """Apply what was planned; `other` overrides fields of the input."""
+        await self.call(deploys.TERRAFORM_APPLY.name, self.apply_input(plan, **other))
 
     def apply_input(self, plan: PlanInput, **other: Any) -> ApplyInput:
         common = self.input(plan.release, plan.component, "apply")
@@ -87,7 +87,7 @@ class HostilePlane:
         said = {"plan_key": plan.key, "digest": self.planned.digest, "teardown": teardown}
         return ApplyInput(**common | said | other)
 
-    async def told(self, activity: str, input: Any) -> Any:
+    async def call(self, activity: str, input: Any) -> Any:
         """An activity of the worker, through the customer's guard."""
         does = self.terraform.plan if isinstance(input, PlanInput) else self.terraform.apply
         environment = ActivityEnvironment()
@@ -102,10 +102,10 @@ class HostilePlane:
         return self.mark.read_text() if self.mark.exists() else None
 
     async def asks(self) -> Question:
-        """The question that the customer sees now."""
+        """The question that the customer currently sees."""
         async with asyncio.timeout(60):
             while not (found := waiting(self.site.store)):
-                # Nothing tells that an object of the store has changed.
+                # Nothing signals that an object of the store has changed.
                 await asyncio.sleep(0.01)
         return found[0]
 
@@ -205,41 +205,41 @@ async def test_a_plan_of_an_older_worker_is_made_again(plane: HostilePlane) -> N
 async def test_what_a_crash_left_is_compared_by_what_remains(
     plane: HostilePlane, monkeypatch: pytest.MonkeyPatch, forgets: bool
 ) -> None:
-    """Values may have changed since: what is half done is finished, within its approval, also where
-    an older worker planned it. Another release may not go on with it."""
+    """Even if values have changed since, a half-done apply is finished within its approval, also if
+    an older worker planned it. But another release may not continue it."""
     release = plane.release("A", "test -e died || { touch died; kill -9 $PPID; exit 1; };")
     plan = await plane.plan(release)
     apply = plane.apply_input(plan)
     with monkeypatch.context() as patch:
         patch.setattr(applying, "put_back", _dies)
         with pytest.raises(Unreachable):
-            await plane.told(deploys.TERRAFORM_APPLY.name, apply)
+            await plane.call(deploys.TERRAFORM_APPLY.name, apply)
     assert plane.did() is None
     plane.site.state.update_inputs(Inputs(revision=1, values={"size": "2"}))
     with pytest.raises(ExclaveError):
         other = apply.model_copy(update={"release": plane.d})
-        await plane.told(deploys.TERRAFORM_APPLY.name, other)
+        await plane.call(deploys.TERRAFORM_APPLY.name, other)
     assert plane.did() is None
     if forgets:
         _forget(plane, plan, *BOUND)
-    await plane.told(deploys.TERRAFORM_APPLY.name, apply)
+    await plane.call(deploys.TERRAFORM_APPLY.name, apply)
     assert plane.did() == "A1"
 
 
 async def test_an_apply_that_died_before_it_applied_begins_anew(
     plane: HostilePlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it did before changes nothing, so there is nothing to be finished."""
+    """It had not changed anything, so there is nothing to finish."""
     plan = await plane.plan(plane.a)
     shutil.rmtree(plane.site.data / "work")
     apply = plane.apply_input(plan)
     with monkeypatch.context() as patch:
         patch.setattr(applying, "_require_providers", _dies_at_once)
         with pytest.raises(Unreachable):
-            await plane.told(deploys.TERRAFORM_APPLY.name, apply)
+            await plane.call(deploys.TERRAFORM_APPLY.name, apply)
     plane.site.state.update_inputs(Inputs(revision=1, values={"size": "2"}))
     with pytest.raises(StalePlan, match="values of its variables have changed"):
-        await plane.told(deploys.TERRAFORM_APPLY.name, apply)
+        await plane.call(deploys.TERRAFORM_APPLY.name, apply)
     assert plane.did() is None
 
 

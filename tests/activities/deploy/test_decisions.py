@@ -181,7 +181,7 @@ def test_everything_removed_is_torn_down_in_the_reverse_of_the_graph() -> None:
 
 
 def test_decisions_never_wait_for_each_other_in_a_circle() -> None:
-    """The new release turns a dependency around, and drops one of the two."""
+    """The new release reverses a dependency, and drops one of the two components."""
     turned = component("net", "new")
     over = replace(target(turned, component("new")), deployed=DEPLOYED)
     found = by_name(over)

@@ -1,4 +1,4 @@
-"""The end of a deprovision: nothing is left but the journals, and those still hold."""
+"""The end of a deprovision: nothing is left but the journals, which are still effective."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ def site(tmp_path: Path) -> DeploySite:
 
 
 def used(site: DeploySite) -> str:
-    """What an install has once all that was deployed is torn down; returns its release."""
+    """Makes an install as it is once everything is torn down; returns its release."""
     release = site.releases.add(components=[component("net")], actions=[action("check")])
     site.state.put_app("shop")
     site.state.update_inputs(Inputs(revision=3, values={"zone": "a"}))

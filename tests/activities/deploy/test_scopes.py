@@ -1,4 +1,4 @@
-"""What each kind of run is told before it begins: decisions, actions, and what is refused."""
+"""What each kind of run learns from its scope: decisions, actions, and refusals."""
 
 from pathlib import Path
 from typing import Any
@@ -230,7 +230,7 @@ async def test_an_action_runs_before_anything_is_deployed(site: DeploySite) -> N
 
 
 async def test_removed_components_that_name_each_other_wait_in_no_circle(site: DeploySite) -> None:
-    """Their records are of two releases: the one turned round what the other had."""
+    """Their records come from two releases, the second of which reversed the dependency."""
     old = site.releases.add(components=[component("a"), component("b")])
     site.deployed("a", old, "b")
     site.deployed("b", old, "a")

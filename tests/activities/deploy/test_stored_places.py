@@ -1,4 +1,4 @@
-"""What a real run stores, with real tools and supervisors, is what the goldens are of."""
+"""The goldens cover everything that a real run stores, with real tools and supervisors."""
 
 import json
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def _fields(left: dict[str, Path]) -> dict[str, set[str]]:
 
 
 def _names(content: Any) -> Iterator[str]:
-    """Those of an object, and of the objects in its lists: others may have keys that are chosen."""
+    """The field names of an object and of objects in its lists; others may have free keys."""
     if isinstance(content, dict):
         yield from content
         for value in content.values():

@@ -1,4 +1,4 @@
-"""A part is torn down whatever became of what it read: under a real Terraform."""
+"""A part can be torn down even if what it read is gone or changed; with a real Terraform."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ async def settle(site: DeploySite, scope: Scope, *parts: str) -> None:
 
 
 def variables(site: DeploySite, part: str) -> dict[str, Any]:
-    """What a part was given by the last that was prepared for it."""
+    """The variables that the part got when its folder was last prepared."""
     folder = site.data / "work" / "acme" / part
     read: dict[str, Any] = json.loads((folder / "exclave-vars.auto.tfvars.json").read_text())
     return read
@@ -52,7 +52,7 @@ READS = "{{ .nuon.components.b.outputs.net }}"
 
 
 async def deployed(site: DeploySite) -> None:
-    """`a`, which reads an output of `b`."""
+    """Deploys `a`, which reads an output of `b`."""
     both = {"components": [component("b"), reader(READS)]}
     first = release(site, {"b": NET, "a": MAKES}, **both)
     await settle(site, await site.deploy_scope(first))

@@ -1,4 +1,4 @@
-"""A sandbox and components under a real Terraform: provisioned, deployed, torn down, and again."""
+"""A sandbox and components with a real Terraform: provisioned, deployed, torn down, and again."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,7 +69,7 @@ def app(root: Path, changes: dict[str, str]) -> Path:
 
 
 class Life:
-    """The install, and what builds its releases."""
+    """The install, and a builder of its releases."""
 
     def __init__(self, root: Path, registry: Registry) -> None:
         self.root = root
@@ -100,7 +100,7 @@ class Life:
         return [one.component for one in scope.decisions]
 
     async def settle(self, scope: Scope) -> dict[str, Applied | Plan]:
-        """As a run does: one after the other, skipping what is skipped."""
+        """Settle the parts one after the other, as a run does, except those to be skipped."""
         return {
             one.component: await self.site.settle(one)
             for one in scope.decisions

@@ -1,4 +1,4 @@
-"""The digest of a plan, which an approval binds to."""
+"""The digest of a plan, which an approval names."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What is sent of outputs stays small, and the rest is named."""
+"""Results contain only small outputs; the others are named."""
 
 from activities.plans.outputs import LARGEST_SENT_BYTES, as_sent, sent_bytes
 from activities.secrets.masking import MASK, Mask

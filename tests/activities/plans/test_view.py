@@ -1,4 +1,4 @@
-"""The plan view: an approver sees every change, and nothing that is sensitive."""
+"""The plan view: an approver sees every change, but nothing that is sensitive."""
 
 import json
 
@@ -23,7 +23,7 @@ def lines(found: Changes, mask: Mask = NOTHING) -> list[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_terraform_marks_is_never_shown(name: str) -> None:
-    """Nor where it does not mark it: a computed attribute may hold what an argument marks."""
+    """Not even where it is not marked: a computed attribute may repeat a marked argument."""
     text = render_view("net", "apply", changes(name), NOTHING)
     assert SECRET not in text
     assert "other-secret" not in text
@@ -117,7 +117,7 @@ def test_what_the_mask_knows_is_never_shown(secret: str) -> None:
 
 
 def _frame() -> str:
-    """What the view would be if every secret was the mask already: what no secret put there."""
+    """The view as it would be if every secret were already masked."""
     one = change(
         "update",
         address=f'x.y["{MASK}"]',
@@ -162,7 +162,7 @@ def test_pages_are_lossless_small_and_end_with_lines(texts: list[str]) -> None:
         found = pages(text)
     assert "".join(found) == text
     assert all(len(page.encode()) <= 40 for page in found)
-    # No text is longer than a page, so no line is.
+    # No text is longer than a page, so no line is either.
     assert all(page.splitlines(keepends=True)[-1] != page.splitlines()[-1] for page in found[:-1])
     assert all(found) or found == [""]
 
@@ -200,7 +200,7 @@ def test_no_key_value_or_address_makes_a_line_of_its_own(
 
 
 def test_what_is_shown_by_its_number_has_the_digest_of_what_it_is() -> None:
-    """A digest is of the values, not of how they look."""
+    """A digest depends on the values, not on how they are shown."""
     known = {"install": "acme", "component": "net", "verb": "apply"}
     one, other = (objects(change(after={"k": text})) for text in ("a\u202eb", r"a\u202eb"))
     assert one.digest(b"key", **known) != other.digest(b"key", **known)

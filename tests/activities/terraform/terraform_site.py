@@ -1,4 +1,4 @@
-"""One component under a real Terraform: its module is a folder of the test, its store a folder."""
+"""One component with a real Terraform; its module and its store are folders of the test."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +31,7 @@ TURN = Turn(number=1, workflow_id="deploy/acme/1")
 
 @dataclass
 class Module:
-    """What the release holds: files by name, and fields of the component."""
+    """What the release has: files by name, and fields of the component."""
 
     files: dict[str, str]
     component: dict[str, Any] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class TerraformSite:
         return await self.apply(*await self.plan())
 
     async def log(self, key: str) -> str:
-        """What the tools of an operation printed, as it may be shown."""
+        """The output of an operation's tools, with secrets masked."""
         activities, text, position = LogActivities(self._workplace()), "", 0
         while True:
             input = ReadLog(install="acme", key=key, position=position)

@@ -1,4 +1,4 @@
-"""Before an apply starts, the turn is looked at again."""
+"""The turn is checked again just before an apply starts."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""After a crash: what remains lies within what was approved, or somebody must be asked."""
+"""After a crash: the remaining changes are within the approved ones, or need a new approval."""
 
 from dataclasses import replace
 from typing import Any
@@ -48,7 +48,7 @@ def planned(draw: st.DrawFn, value: object) -> tuple[object, object]:
 
 @st.composite
 def later(draw: st.DrawFn, after: object, unknown: object) -> tuple[object, object]:
-    """The same plan later: some of what was unknown has become something, anything."""
+    """The same plan later: some unknown values have become known, and may be anything."""
     if unknown is True:
         return (draw(JSON), False) if draw(st.booleans()) else (None, True)
     if isinstance(after, dict):
@@ -72,7 +72,7 @@ def later(draw: st.DrawFn, after: object, unknown: object) -> tuple[object, obje
 
 @st.composite
 def approvals(draw: st.DrawFn) -> tuple[Changes, Changes]:
-    """What was approved, and a part of it, later."""
+    """Approved changes, and a part of them as it is planned later."""
     approved, remaining = [], []
     for number in range(draw(st.integers(0, 4))):
         actions = draw(st.sampled_from(["create", "update", "delete", "delete create"]))
@@ -99,10 +99,10 @@ def test_any_part_of_what_was_approved_is_within(both: tuple[Changes, Changes]) 
 def test_anything_extra_is_not(both: tuple[Changes, Changes], after: dict[str, object]) -> None:
     approved, remaining = both
     extra = change(address="x.extra", after=after)
-    [told] = beyond_approval(approved, objects(*remaining.objects, extra))
-    assert told == "x.extra: would create it, was not approved"
-    [told] = beyond_approval(approved, Changes(remaining.objects, (extra,)))
-    assert "output x.extra" in told
+    [message] = beyond_approval(approved, objects(*remaining.objects, extra))
+    assert message == "x.extra: would create it, which was not approved"
+    [message] = beyond_approval(approved, Changes(remaining.objects, (extra,)))
+    assert "output x.extra" in message
 
 
 @given(st.data(), st.dictionaries(st.sampled_from("abc"), JSON, min_size=1), JSON)
@@ -110,7 +110,7 @@ def test_a_known_value_that_differs_is_not(
     data: st.DataObject, after: dict[str, object], other: object
 ) -> None:
     key = data.draw(st.sampled_from(sorted(after)))
-    # As JSON, where null is the same as nothing, and true is no 1.
+    # Compared as JSON, where null equals a missing value, and true does not equal 1.
     is_same = repr(_without_nulls(after[key])) == repr(_without_nulls(other))
     one = change("update", before={}, after=after)
     now = replace(one, after={**after, key: other})
@@ -264,8 +264,8 @@ def test_real_plans_are_not_within_others() -> None:
 
 
 def test_what_is_told_names_both_verbs_and_no_value() -> None:
-    [told] = beyond_approval(objects(CREATE), objects(change("delete", before={"p": "hunter2"})))
-    assert told == "terraform_data.one: would delete it, approved was to create it"
+    [message] = beyond_approval(objects(CREATE), objects(change("delete", before={"p": "hunter2"})))
+    assert message == "terraform_data.one: would delete it, but create was approved"
 
 
 @pytest.mark.parametrize("approved", [CREATE, REPLACE])

@@ -1,4 +1,4 @@
-"""A Terraform whose supervisor died just as it started: what it is to make is made once."""
+"""A Terraform whose supervisor died just as it started: everything is created exactly once."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path

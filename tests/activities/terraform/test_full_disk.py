@@ -1,4 +1,4 @@
-"""A disk that is full, and a Terraform that is killed, lose nothing of what was made."""
+"""With a full disk, and with a Terraform that is killed, no record of what was created is lost."""
 
 import json
 from collections.abc import Iterator
@@ -36,7 +36,8 @@ def making(name: str, command: str, after: str = "") -> str:
 
 
 async def until_done(site: TerraformSite, key: str, plan: Plan, filler: Path) -> list[str]:
-    """Attempts of one apply, before each but the first of which there is room; what they say."""
+    """Tries one apply until it succeeds, with space on the disk from the second attempt on; returns
+    the attempts' errors."""
     said: list[str] = []
     for _ in range(9):
         try:
@@ -51,7 +52,7 @@ async def until_done(site: TerraformSite, key: str, plan: Plan, filler: Path) ->
 
 
 async def test_a_first_apply_on_a_full_disk_makes_nothing_twice(tmp_path: Path, disk: Path) -> None:
-    """Neither the state nor `errored.tfstate` can be written: what Terraform prints is taken."""
+    """Neither the state nor `errored.tfstate` can be written, so the printed state is used."""
     site, lines = TerraformSite(disk / "site"), tmp_path / "lines"
     fills = f"echo one >> {lines}; head -c 9m /dev/zero > {disk}/filler; true"
     site.module = Module(
@@ -76,7 +77,7 @@ async def test_a_torn_printed_state_is_not_shown_and_stops(site: TerraformSite) 
     state = site.state.read_text()
     log.write_text(f"begins\n{state[: len(state) // 2]}")
     site.state.unlink()
-    with pytest.raises(EngineFailed, match="is missing: the disk") as caught:
+    with pytest.raises(EngineFailed, match="its end is missing: the disk") as caught:
         await site.plan()
     assert str(log) in caught.value.message
     assert "made-one" not in await site.log(APPLY)
@@ -129,7 +130,7 @@ async def test_an_empty_state_that_nobody_saw_being_killed_stops(site: Terraform
         await site.deploy()
     assert site.store.get(kept_key("net")) is not None, "an apply had begun"
     site.state.write_bytes(b"")
-    with pytest.raises(EngineFailed, match="is empty, which no") as caught:
+    with pytest.raises(EngineFailed, match="is empty, and it is not known") as caught:
         await site.deploy()
     assert str(site.state) in caught.value.message
     assert site.state.exists()

@@ -1,4 +1,4 @@
-"""Secrets become known from plans, outputs and the state, wherever Terraform marks them."""
+"""Secrets are found in plans, outputs and the state, wherever Terraform marks them."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which run made a lock: one that could live when it came about, of the same user and host."""
+"""Which run made a lock: one of the same user and host that may have been alive at the time."""
 
 import os
 from pathlib import Path
@@ -82,7 +82,7 @@ def test_after_the_next_run_began_a_lock_is_not_of_the_one_before(site: Site) ->
     assert site.is_ours(1099)
     assert not site.is_ours(1101)
     assert site.is_ours(1101, operation="Plan")
-    # What works on another part says nothing.
+    # Runs on another part do not count.
     site.run(1200, key="run-3/db/apply/0")
     assert site.is_ours(1201, operation="Plan")
     assert not site.is_ours(1201)

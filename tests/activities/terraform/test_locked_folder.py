@@ -1,4 +1,4 @@
-"""The lock on a state in a folder: one of the system's, which its holder's end frees."""
+"""The lock on a state in a folder: the system's own, which is released when its holder ends."""
 
 import asyncio
 import json
@@ -36,14 +36,14 @@ async def site(tmp_path: Path) -> TerraformSite:
 
 
 def tell(site: TerraformSite, created: str) -> Path:
-    """What Terraform writes beside a state that it has locked."""
+    """Writes the file that Terraform keeps beside a state that it has locked."""
     told = site.state.with_name(f".{site.state.name}.lock.info")
     told.write_text(json.dumps(TOLD | {"Created": created}))
     return told
 
 
 def hold(site: TerraformSite) -> "subprocess.Popen[bytes]":
-    """Somebody who holds the lock until their standard input ends."""
+    """Starts a process that holds the lock until its standard input ends."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(site.state)],
         stdin=subprocess.PIPE,
@@ -90,7 +90,7 @@ async def test_one_who_holds_it_for_hours_is_told(site: TerraformSite) -> None:
     before = runs(site)
     tell(site, "2020-02-02T20:20:20Z")
     with hold(site) as holder:
-        with pytest.raises(LockHeld, match=r"ann@here .*or end it: its lock goes with it"):
+        with pytest.raises(LockHeld, match=r"ann@here .*or end it, which also releases its lock"):
             await site.plan()
         assert runs(site) == before
         holder.communicate(timeout=60)

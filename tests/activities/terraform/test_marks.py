@@ -1,4 +1,4 @@
-"""What a plan marks, and Secrets of Kubernetes in it: no plan view, result or error shows them."""
+"""Marked values and Kubernetes Secrets in a plan: no plan view, result or error shows them."""
 
 import base64
 import json
@@ -68,7 +68,7 @@ def plan(**sides: Any) -> bytes:
 
 @pytest.mark.parametrize("side", ["before", "after"])
 def test_a_plan_view_does_not_show_what_terraform_does_not_mark(side: str) -> None:
-    """Nor where something else repeats it."""
+    """Not even where another attribute repeats it."""
     after = {"manifest": manifest(data={"password": CODED}), "size": "small"}
     other = {"manifest": {}, "size": "large"}
     sides = {"before": other, "after": other, side: after}

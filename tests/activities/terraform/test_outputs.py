@@ -1,4 +1,4 @@
-"""A module's outputs: whole in the store, without what is sensitive on the wire."""
+"""A module's outputs: complete in the store, without sensitive values in results."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""One provider cache for all inits of a machine: they take turns; a wrong hash is got out of."""
+"""Inits of a machine share one provider cache: they take turns, and recover from wrong hashes."""
 
 import asyncio
 import fcntl
@@ -30,7 +30,7 @@ MAIN = NEEDS + 'output "done" {\n  value = "yes"\n}\n'
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache that the operator has set, and a mirror that a provider comes from."""
+    """A cache that the operator has configured, and a mirror with a provider."""
     place, mirror = tmp_path / "cache", tmp_path / "mirror"
     place.mkdir()
     packages = mirror / "example.com/x/fake"
@@ -61,7 +61,7 @@ def lock_now(folder: Path) -> int | None:
 
 
 async def initialised(planning: Awaitable[object]) -> None:
-    """Plan until what only a provider that is a program would do."""
+    """Plan until Terraform would have to start the provider, which is not a program here."""
     with pytest.raises(EngineFailed, match="Failed to load plugin schemas"):
         await planning
 

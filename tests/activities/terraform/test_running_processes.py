@@ -1,4 +1,4 @@
-"""Which Terraforms live on this machine: found by their names, in whichever folder."""
+"""Running Terraform processes are found by their names, in whatever folder they run."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="folders of processes
 
 @contextlib.contextmanager
 def terraform_in(folder: Path, **environment: str) -> Iterator[None]:
-    """Something of its name, for as long as the block runs."""
+    """Runs a process with Terraform's name while the block runs."""
     program = folder / "terraform"
     program.write_text("#!/bin/sh\necho here\nread line\n")
     program.chmod(0o700)

@@ -1,4 +1,4 @@
-"""The state: never torn, never empty by accident, and not lost where it could not be written."""
+"""The state is never torn or accidentally empty, and not lost if it could not be written."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def test_none_before_the_first_apply(site: Site) -> None:
     site.require_whole()
     assert site.state.read() is None
     site.path.write_bytes(b"")
-    with pytest.raises(EngineFailed, match=r"is empty, which no .* remove the file"):
+    with pytest.raises(EngineFailed, match=r"is empty, and it is not known .* remove the file"):
         site.require_whole()
     assert site.path.exists()
 
@@ -64,7 +64,8 @@ def test_none_before_the_first_apply(site: Site) -> None:
 def test_an_empty_one_of_a_terraform_that_died_before_it_wrote_goes(
     site: Site, emptied: bool, stays: bool
 ) -> None:
-    """It makes the file to lock it, then notes who it is, and much later empties and writes it."""
+    """Terraform creates the file to lock it, then writes the lock's info; only much later does it
+    truncate and write the file."""
     site.path.write_bytes(b"")
     note = site.path.with_name(".terraform.tfstate.lock.info")
     note.write_text("{}")

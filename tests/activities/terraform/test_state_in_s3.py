@@ -1,4 +1,4 @@
-"""Terraform's state in a bucket: its locks, whose holders live or do not, and writes that fail."""
+"""Terraform's state in a bucket: locks whose holders are alive or dead, and writes that fail."""
 
 import asyncio
 import json
@@ -51,7 +51,7 @@ def module(lines: Path, seconds: float = 0.0) -> Module:
 
 @pytest.fixture(autouse=True)
 def _asked_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Terraform asks a bucket that fails five times, for 20 s."""
+    """Fewer tries, since Terraform would try a failing bucket five times, which takes 20 s."""
     monkeypatch.setattr(s3, "MOST_TRIES", 2)
 
 
@@ -116,14 +116,14 @@ async def test_the_lock_of_a_killed_tool_is_broken_once_and_the_rest_applied(
     assert held is not None
     for pid in terraform_pids(site):
         os.kill(pid, signal.SIGKILL)
-    # The same attempt goes on: it sees that its tool died, and plans what is left.
+    # The same attempt goes on: it notices that its tool died, and plans what remains.
     applied = await applying
     assert "id" in applied.outputs.values
     assert site.store.get(LOCK) is None
     broken = [one.message for one in caplog.records if "broke the state lock" in one.message]
     assert len(broken) == 1
     assert held.id in broken[0]
-    assert "made by our own apply" in broken[0]
+    assert "our own apply of" in broken[0]
 
 
 async def test_a_living_holder_is_waited_for_and_named(site: TerraformSite, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ async def test_a_living_holder_is_waited_for_and_named(site: TerraformSite, tmp_
         waiting = asyncio.create_task(locks(site).wait_until_free(said.append))
         planning = asyncio.create_task(site.plan())
         async with asyncio.timeout(60):
-            # Looked at twice, and not at once.
+            # Checked twice, with a pause in between.
             while len(said) < 2:
                 await asyncio.sleep(0.05)
         assert str(held) in said[0]
@@ -151,7 +151,7 @@ async def test_a_living_holder_is_waited_for_and_named(site: TerraformSite, tmp_
         assert await asyncio.to_thread(by_hand.wait, 60) == 0
         await waiting
         _, plan = await planning
-    # What was made by hand is not in the module, and would be deleted.
+    # What was created by hand is not in the module, and would be deleted.
     assert plan.changes.delete == 1
 
 
@@ -182,7 +182,7 @@ def _folder_by_hand(site: TerraformSite, folder: Path, command: str) -> Path:
 
 @contextmanager
 def _applying_in(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Somebody's own `terraform apply`, which is gone with its children when the block ends."""
+    """Somebody's own `terraform apply`, which is ended with its children when the block ends."""
     process = subprocess.Popen(
         [the_terraform(), "apply", "-auto-approve", "-input=false"],
         cwd=folder,
@@ -207,7 +207,7 @@ async def test_while_a_terraform_has_the_state_open_its_lock_is_not_broken(
     await until(tmp_path / "lines", "begun")
     made = locks(site).read()
     assert made is not None
-    # As if everything had been killed by now: nothing tells that the run has ended.
+    # As if everything had been killed: nothing shows that the run has ended.
     assert locks(site).proof_of_origin(made) is not None
     assert locks(site).backend.may_be_open()
     await applying
@@ -252,11 +252,11 @@ async def test_an_old_lock_is_told_with_the_way_out(site: TerraformSite) -> None
 
 async def test_a_lock_of_a_worker_that_died_is_broken(site: TerraformSite) -> None:
     await site.deploy()
-    with pytest.raises(ZeroDivisionError), locks(site).taken("tests"):
+    with pytest.raises(ZeroDivisionError), locks(site).hold("tests"):
         assert locks(site).read() is not None
         raise ZeroDivisionError
     assert locks(site).read() is None
-    taken = locks(site).taken("tests")
+    taken = locks(site).hold("tests")
     taken.__enter__()
     held = locks(site).read()
     assert held is not None
@@ -388,7 +388,7 @@ async def test_what_the_store_refuses_a_plan_is_told_once_and_tried_again(
 
 
 def _times(way: Way, fault: Callable[[Request], Fault | None]) -> int:
-    """How many requests it hit."""
+    """How many requests the fault hit."""
     return sum(fault(request) is not None for request in way.requests)
 
 
@@ -412,7 +412,7 @@ async def test_an_unreadable_errored_state_is_never_removed(
     await site.deploy()
     errored = site.folder / "errored.tfstate"
     errored.write_bytes(content)
-    with pytest.raises(EngineFailed, match="import what that apply made") as caught:
+    with pytest.raises(EngineFailed, match="import what that apply created") as caught:
         await site.plan()
     assert str(errored) in caught.value.message
     assert errored.read_bytes() == content

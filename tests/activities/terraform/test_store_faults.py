@@ -1,4 +1,4 @@
-"""What a failed run says of its state's bucket, by Terraform's own words."""
+"""Faults of the state's bucket are recognised in Terraform's messages."""
 
 from pathlib import Path
 
@@ -92,7 +92,7 @@ def test_a_lock_that_stays_after_the_work(tmp_path: Path) -> None:
 def test_a_bucket_that_does_not_answer(tmp_path: Path, said: str) -> None:
     output = UNREAD.replace("StatusCode: 500", said)
     assert may_pass(end(tmp_path, output), "bucket")
-    # What a resource of the module does with a bucket of its own is its own failure.
+    # A failure of a module's resource with its own bucket is the module's failure.
     assert not may_pass(end(tmp_path, output), "another")
 
 

@@ -1,4 +1,4 @@
-"""What only a real Terraform shows: variables, backends, damaged states, secrets, lost replaces."""
+"""Needs a real Terraform: variables, backends, damaged states, secrets, lost replaces."""
 
 import json
 from pathlib import Path
@@ -53,7 +53,7 @@ async def test_another_backend_is_refused_before_it_is_used(
     elsewhere = tmp_path / "elsewhere.tfstate"
     backend = f'terraform {{\n  backend "local" {{\n    path = "{elsewhere}"\n  }}\n}}\n'
     site.module = Module({"main.tf": ONE, "zz_override.tf": backend})
-    with pytest.raises(EngineFailed, match="did not take the backend"):
+    with pytest.raises(EngineFailed, match="does not use this install"):
         await site.plan()
     assert site.runs("run/net/plan/1") == ["1-init"]
 
@@ -75,7 +75,7 @@ async def test_an_empty_state_is_not_the_state_of_nothing(site: TerraformSite) -
 async def test_an_apply_that_is_killed_while_it_writes_the_state(
     site: TerraformSite, tmp_path: Path
 ) -> None:
-    """What it had written before is put back, and what is left is done: nothing is made twice."""
+    """The version before is put back and the rest is done: nothing is created twice."""
     site.module = Module({"main.tf": ONE})
     await site.deploy()
     lines, once = tmp_path / "lines", tmp_path / "once"
@@ -146,7 +146,7 @@ async def test_a_secret_that_a_failed_apply_made_is_masked_in_its_error(
 
 
 async def test_the_log_hides_what_a_later_apply_replaced(site: TerraformSite) -> None:
-    """The value is in neither the state nor the store any more, and is what was printed."""
+    """The printed value is no longer in the state or the store."""
     shows = (
         'resource "terraform_data" "holds" {\n  input = sensitive(terraform_data.one.id)\n}\n'
         + 'resource "terraform_data" "shows" {\n  depends_on = [terraform_data.holds]\n'

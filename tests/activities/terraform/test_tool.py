@@ -1,4 +1,4 @@
-"""Which Terraform is used, and which versions will do."""
+"""Which Terraform is used, and which versions are accepted."""
 
 import sys
 from importlib.util import find_spec

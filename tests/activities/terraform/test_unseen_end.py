@@ -1,4 +1,4 @@
-"""An apply whose supervisor was killed: what Terraform itself said of its end."""
+"""An apply whose supervisor was killed: Terraform's own messages show how it ended."""
 
 from pathlib import Path
 

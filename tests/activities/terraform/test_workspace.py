@@ -1,4 +1,4 @@
-"""A component's working folder: rebuilt at any time, for its owner alone."""
+"""A component's working folder: can be rebuilt at any time, and only its owner can read it."""
 
 import json
 import shutil

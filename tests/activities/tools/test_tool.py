@@ -1,4 +1,4 @@
-"""A tool says itself what version it is."""
+"""A tool is asked for its own version."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The backend on a folder: a file that Terraform writes in place, with the system's own lock."""
+"""The backend on a folder: a file that Terraform overwrites in place, with the system's lock."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ def test_it_is_written_with_the_folder_of_the_state(backend: LocalBackend, tmp_p
     [override] = tmp_path.glob("*override.tf.json")
     block = {"local": {"path": str(state)}}
     assert json.loads(override.read_text()) == {"terraform": {"backend": block}}
-    assert backend.taken_instead(tmp_path) == "None", "nothing was initialised yet"
+    assert backend.used_instead(tmp_path) == "None", "nothing was initialised yet"
 
 
 def test_it_needs_nothing_of_the_worker(

@@ -1,4 +1,4 @@
-"""The note that `init` leaves of the backend that it took."""
+"""Terraform's record of the backend that `init` uses."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The backend on a bucket: who Terraform acts as there, and where it looks."""
+"""The backend on a bucket: which identity Terraform uses there, and how it finds the rest."""
 
 import os
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_at_another_address() -> None:
     config = backend(region="", endpoint="http://127.0.0.1:9000").config
     assert config["endpoints"] == {"s3": "http://127.0.0.1:9000"}
     assert (config["use_path_style"], config["region"]) == (True, "us-east-1")
-    # A machine's role serves there as well.
+    # A machine's role works there too.
     assert "skip_metadata_api_check" not in config
 
 
@@ -77,6 +77,6 @@ def test_identities_are_not_mixed() -> None:
 
 def test_a_tool_that_cannot_lock_is_refused() -> None:
     old = TerraformTool(Path("/t"), "terraform", "1.9.8", "linux_amd64")
-    with pytest.raises(ToolMissing, match=r"since 1\.10, and this worker has 1\.9\.8"):
+    with pytest.raises(ToolMissing, match=r"since version 1\.10, but this worker has 1\.9\.8"):
         backend().require(old)
     backend().require(TerraformTool(Path("/t"), "tofu", "1.10.0-beta1", "linux_amd64"))
