@@ -60,10 +60,17 @@ def _list(table: Mapping[str, Any], key: str) -> list[Any]:
 
 def marked(value: object, marks: object) -> Iterable[object]:
     """The marked parts of a value; the marks have the shape of Terraform's `*_sensitive`."""
-    value = plain(value)
     if marks is True:
-        yield value
-    elif isinstance(marks, Mapping) and isinstance(value, Mapping):
+        yield plain(value)
+        return
+    yield from _marked_within(value, marks)
+    # The module's own object may look like what the state keeps beside a value, which marks skip.
+    if (inner := plain(value)) is not value:
+        yield from _marked_within(inner, marks)
+
+
+def _marked_within(value: object, marks: object) -> Iterable[object]:
+    if isinstance(marks, Mapping) and isinstance(value, Mapping):
         for key, mark in marks.items():
             yield from marked(value.get(key), mark)
     elif isinstance(marks, list) and isinstance(value, list):
@@ -75,7 +82,9 @@ def part_at(value: object, path: Iterable[Mapping[str, Any]]) -> object:
     """The part of an instance's attributes that a path in the state points to."""
     for step in path:
         key = plain(step.get("value"))
-        value = plain(value)
+        inner = plain(value)
+        # The module's own object of `value` and `type` is not what the state keeps beside a value.
+        value = inner if isinstance(inner, Mapping | list) else value
         if isinstance(value, Mapping):
             value = value.get(str(key))
         elif isinstance(value, list) and isinstance(key, int) and key < len(value):

@@ -9,6 +9,7 @@ import pytest
 from activities.plans.view import render_view
 from activities.secrets.kubernetes import of_kubernetes
 from activities.secrets.masking import MASK, Mask
+from activities.terraform.marks import marked, part_at
 from activities.terraform.plan_json import read_changes
 from activities.terraform.typed_values import plain
 
@@ -77,3 +78,37 @@ def test_a_plan_view_does_not_show_what_terraform_does_not_mark(side: str) -> No
     assert CODED not in text
     assert MASK in text
     assert '"small"' in text and '"large"' in text
+
+
+OWN = {"value": SECRET, "type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("value", "marks"),
+    [
+        (OWN, {"value": True}),
+        ({"deep": [OWN]}, {"deep": [{"value": True}]}),
+        ({"value": OWN, "type": ["object", {}]}, {"value": True}),
+        ({"value": {"p": SECRET}, "type": ["map", "string"]}, {"p": True}),
+        (OWN, True),
+    ],
+)
+def test_an_object_of_value_and_type_keeps_its_marks(value: object, marks: object) -> None:
+    """It lost them until the first apply, since it looks like what the state keeps."""
+    assert SECRET in set(marked(value, marks))
+    after = {"given": value, "repeated": f"x{SECRET}"}
+    sides = {"after": after, "after_sensitive": {"given": marks}}
+    assert SECRET not in render_view("net", "apply", read_changes(plan(**sides)), Mask.of([]))
+
+
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        ({"given": OWN}, ["given", "value"]),
+        ({"given": {"value": OWN, "type": ["object", {}]}}, ["given", "value"]),
+        ({"given": {"value": {"p": SECRET}, "type": ["map", "string"]}}, ["given", "p"]),
+    ],
+)
+def test_a_path_of_the_state_leads_into_such_an_object(value: object, path: list[str]) -> None:
+    steps = [{"type": "get_attr", "value": name} for name in path]
+    assert plain(part_at(value, steps)) == SECRET
