@@ -29,7 +29,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         yield place
 
 
-async def test_it_is_told_with_the_disk_and_its_room_and_nothing_is_torn(disk: Path) -> None:
+async def test_it_is_reported_with_the_disk_and_its_room_and_nothing_is_torn(disk: Path) -> None:
     store = FolderStore(disk / "store")
     store.put("components/net", LARGE, if_match=ANY)
     fill(disk)

@@ -74,9 +74,9 @@ async def test_it_ends_when_the_block_fails() -> None:
 
     async def work() -> None:
         async with heartbeating():
-            raise ValueError("told")
+            raise ValueError("counts")
 
-    with pytest.raises(ValueError, match="told"):
+    with pytest.raises(ValueError, match="counts"):
         await beats.environment.run(work)
     assert not [task for task in asyncio.all_tasks() if "beat" in repr(task.get_coro())]
 
@@ -115,7 +115,7 @@ class Server:
             raise answer
 
 
-async def told(details: ActivityCancellationDetails, server: Server) -> bool:
+async def counts_as_a_persons(details: ActivityCancellationDetails, server: Server) -> bool:
     """Whether a cancel with these details counts as a person's."""
     environment = ActivityEnvironment(client=cast(Client, server))
     begun = asyncio.Event()
@@ -157,7 +157,7 @@ def refused(status: RPCStatusCode) -> RPCError:
 )
 async def test_no_other_cancel_is_a_persons(details: ActivityCancellationDetails) -> None:
     server = Server()
-    assert not await told(details, server)
+    assert not await counts_as_a_persons(details, server)
     assert server.asked == []
 
 
@@ -177,7 +177,10 @@ async def test_a_cancel_counts_once_the_server_says_that_it_was_asked_for(
     answer: Exception | None, expected: bool
 ) -> None:
     server = Server(answer)
-    assert await told(ActivityCancellationDetails(cancel_requested=True), server) is expected
+    assert (
+        await counts_as_a_persons(ActivityCancellationDetails(cancel_requested=True), server)
+        is expected
+    )
     assert server.asked == [ActivityEnvironment.default_info().task_token]
 
 
@@ -187,5 +190,5 @@ async def test_the_servers_word_is_waited_for_while_it_is_away(
     monkeypatch.setattr(heartbeats, "_ASK_AGAIN_SECONDS", 0.0)
     away = [refused(RPCStatusCode.UNAVAILABLE), refused(RPCStatusCode.DEADLINE_EXCEEDED)]
     server = Server(*away, REQUESTED)
-    assert await told(ActivityCancellationDetails(cancel_requested=True), server)
+    assert await counts_as_a_persons(ActivityCancellationDetails(cancel_requested=True), server)
     assert len(server.asked) == 3

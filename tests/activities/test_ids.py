@@ -26,7 +26,7 @@ def apply_input(**fields: Any) -> ApplyInput:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "input",
     [
         apply_input(key=HIDDEN),
         apply_input(key="run-1/net/../x"),
@@ -36,9 +36,9 @@ def apply_input(**fields: Any) -> ApplyInput:
         StopInput(install="acme", subject=HIDDEN, key="run-1/net/apply/2", turn=TURN),
     ],
 )
-def test_what_a_worker_is_told_has_ids(told: Any) -> None:
+def test_what_a_worker_is_asked_has_ids(input: Any) -> None:
     with pytest.raises(BadInput) as caught:
-        require_ids([told])
+        require_ids([input])
     assert HIDDEN not in caught.value.message and "\n" not in caught.value.message
     require_ids([apply_input()])
 

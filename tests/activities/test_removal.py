@@ -90,10 +90,10 @@ def test_folders_that_nobody_may_write_are_removed(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root can make what others cannot remove")
-def test_what_cannot_be_removed_is_told_and_blocks_nothing(folder: Path) -> None:
+def test_what_cannot_be_removed_is_reported_and_blocks_nothing(folder: Path) -> None:
     foreign(folder / "a" / "foreign")
     os.chown(folder / "a", NOBODY, NOBODY)
-    told = as_nobody(
+    printed = as_nobody(
         folder,
         "cache(folder / 'a' / 'own'); cache(folder / 'b')\n"
         "left = removal.remove_each(sorted(folder.iterdir()))\n"
@@ -102,7 +102,7 @@ def test_what_cannot_be_removed_is_told_and_blocks_nothing(folder: Path) -> None
     assert [str(path.relative_to(folder)) for path in sorted(folder.rglob("*"))] == [
         "a", "a/foreign", "a/foreign/file",
     ]  # fmt: skip
-    assert f"{folder / 'a'} could not be removed" in told and "as root" in told
+    assert f"{folder / 'a'} could not be removed" in printed and "as root" in printed
 
 
 WITH_A_FOREIGN_RUN = """
@@ -121,7 +121,7 @@ def left_in(runs: Path) -> list[str]:
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root can make what others cannot remove")
 def test_the_end_of_an_install_leaves_what_it_cannot_remove(folder: Path) -> None:
-    told = as_nobody(
+    printed = as_nobody(
         folder,
         "cache(runs / 'a' / 'home'); cache(runs / 'c' / 'home')\n"
         "cache(site.data / 'work' / 'acme' / 'net')\n"
@@ -129,14 +129,14 @@ def test_the_end_of_an_install_leaves_what_it_cannot_remove(folder: Path) -> Non
         "asyncio.run(empty(site.workplace, site.turn, print))\n",
         WITH_A_FOREIGN_RUN,
     )
-    assert f"{folder}/site/data/runs/b could not be removed" in told
+    assert f"{folder}/site/data/runs/b could not be removed" in printed
     assert left_in(folder / "site" / "data" / "runs") == LEFT_OF_IT
     assert left_in(folder / "site" / "data" / "work" / "acme") == []
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root can make what others cannot remove")
 def test_old_runs_are_dropped_beside_one_that_cannot_be(folder: Path) -> None:
-    told = as_nobody(
+    printed = as_nobody(
         folder,
         "for number in range(25):\n"
         "    name = 'abc'[number] if number < 3 else f'r{number}'\n"
@@ -149,7 +149,7 @@ def test_old_runs_are_dropped_beside_one_that_cannot_be(folder: Path) -> None:
         WITH_A_FOREIGN_RUN,
     )
     runs = folder / "site" / "data" / "runs"
-    assert f"{runs}/b could not be removed" in told
+    assert f"{runs}/b could not be removed" in printed
     assert {path.name for path in runs.iterdir()} == {"b", *(f"r{n}" for n in range(5, 25))}
 
 

@@ -53,7 +53,7 @@ def test_both_forms_in_any_mixture(content: str, expected: dict[str, object]) ->
         ("{", "broken JSON object at line 1"),
     ],
 )
-def test_what_is_neither_is_told_with_its_line(content: str, told: str) -> None:
+def test_what_is_neither_is_reported_with_its_line(content: str, told: str) -> None:
     if content == '{"a": 1} b=2 {':
         # After an object, the rest of the same line is read as key=value.
         assert parse_outputs(content.encode()) == {"a": 1, "b": "2 {"}
@@ -131,7 +131,7 @@ def test_what_is_taken_arrives(content: str) -> None:
     assert StepResult.model_validate_json(result.model_dump_json()) == result
 
 
-def test_what_lies_where_the_folder_was_is_told(tmp_path: Path) -> None:
+def test_what_lies_where_the_folder_was_is_reported(tmp_path: Path) -> None:
     (tmp_path / "folder").touch()
     with pytest.raises(EngineFailed, match="cannot be read: Not a directory"):
         read_outputs_file(tmp_path / "folder" / "outputs")
@@ -140,7 +140,7 @@ def test_what_lies_where_the_folder_was_is_told(tmp_path: Path) -> None:
         read_outputs_file(tmp_path / "loop" / "outputs")
 
 
-def test_too_deep_is_told() -> None:
+def test_too_deep_is_reported() -> None:
     with pytest.raises(EngineFailed, match="line 1"):
         parse_outputs(b'{"a":' * 100_000)
 

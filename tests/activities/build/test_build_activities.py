@@ -212,7 +212,7 @@ async def test_one_app_has_nothing_of_another(
     assert not registry.has_manifest("apps/shop", store.release)
 
 
-async def test_a_wrong_config_is_told_as_a_whole(registry: Registry, tmp_path: Path) -> None:
+async def test_a_wrong_config_is_reported_as_a_whole(registry: Registry, tmp_path: Path) -> None:
     changes = {
         "components/api.toml": 'name = "api"\ntype = "terraform_module"\n',
         "actions/health.toml": "name = \n",
@@ -315,7 +315,7 @@ async def test_a_release_has_all_components_of_its_config_and_no_other(
     await refused(NotThere, ActivityEnvironment().run(activities.assemble, elsewhere))
 
 
-async def test_a_graph_that_no_workflow_takes_is_told_when_building(
+async def test_a_graph_that_no_workflow_takes_is_reported_when_building(
     registry: Registry, tmp_path: Path
 ) -> None:
     inputs = "\n".join(

@@ -114,7 +114,9 @@ async def test_a_server_that_gives_no_bare_commits(vendor: Vendor, named: str) -
     assert sorted(files) == (["main.tf", "more.tf"] if named == "tip" else ["main.tf"])
 
 
-async def test_what_is_wrong_in_a_repository_is_told_with_commit_and_line(vendor: Vendor) -> None:
+async def test_what_is_wrong_in_a_repository_is_reported_with_commit_and_line(
+    vendor: Vendor,
+) -> None:
     commit = vendor.repositories.commit(
         "vendor/modules",
         {
@@ -148,7 +150,7 @@ async def test_what_is_wrong_in_a_repository_is_told_with_commit_and_line(vendor
     assert not vendor.registry.has_manifest("apps/shop", "sha256:" + "0" * 64)
 
 
-async def test_what_is_not_there_is_told_at_once_with_what_was_meant(vendor: Vendor) -> None:
+async def test_what_is_not_there_is_reported_at_once_with_what_was_meant(vendor: Vendor) -> None:
     vendor.repositories.commit("vendor/modules", {"aws/network/main.tf": MODULE})
     gone = "0123456789" * 4
     for name, text in {
@@ -384,7 +386,9 @@ async def test_what_steps_run_in_is_in_the_release(vendor: Vendor, tmp_path: Pat
         )
 
 
-async def test_a_step_whose_script_is_not_there_is_told_when_it_is_built(vendor: Vendor) -> None:
+async def test_a_step_whose_script_is_not_there_is_reported_when_it_is_built(
+    vendor: Vendor,
+) -> None:
     vendor.repositories.commit("vendor/scripts", {"scan/scam.sh": "#!/bin/sh\n"})
     vendor.write("actions/scan.toml", ACTION)
     vendor.write("files/motd", "hello\n")

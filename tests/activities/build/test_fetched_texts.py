@@ -112,7 +112,7 @@ async def test_a_text_of_a_repository_is_pinned_by_its_commit(vendor: Vendor) ->
         ("latin", "is not UTF-8 (line 2)"),
     ],
 )
-async def test_what_cannot_be_taken_is_told(
+async def test_what_cannot_be_taken_is_reported(
     vendor: Vendor, address: str, path: str, why: str
 ) -> None:
     vendor.write("actions/look.toml", ACTION.format(reference=f"{address}/{path}"))

@@ -261,7 +261,7 @@ def leave_out(log: Path, start: int, end: int) -> None:
 
 
 @pytest.mark.parametrize("before", range(1, len(SECRET), 3))
-async def test_what_was_left_out_is_told_and_no_half_of_a_secret_beside_it(
+async def test_what_was_left_out_is_reported_and_no_half_of_a_secret_beside_it(
     site: Site, before: int
 ) -> None:
     """Secrets that are cut by the hole's beginning and end: no mask would find either half."""
@@ -278,10 +278,10 @@ async def test_what_was_left_out_is_told_and_no_half_of_a_secret_beside_it(
     assert not [n for n in range(4, len(SECRET)) if SECRET[:n] in shown or SECRET[-n:] in shown]
     assert "\0" not in shown
     assert shown.count("some words of it\n") > 10_000 / 2
-    [told] = re.findall(r"^-- (\d+) bytes: left out", shown, re.MULTILINE)
+    [dropped] = re.findall(r"^-- (\d+) bytes: left out", shown, re.MULTILINE)
     heading = len("-- part-0 (run 1)\n")
     assert len(shown) - len(re.search(r"\n?-- \d+ bytes: .*\n", shown).group()) == (  # type: ignore[union-attr]
-        heading + len(text) - int(told)
+        heading + len(text) - int(dropped)
     )
 
 

@@ -116,10 +116,10 @@ async def test_a_store_that_does_not_answer_can_be_tried_again(site: Site) -> No
 
 
 async def test_the_worker_learns_what_is_waited_for_too(site: Site) -> None:
-    told = list[str]()
+    waits = list[str]()
     operations = Operations(
-        site.store, folder_description(site.store.root), site.data, site.machine, told.append
+        site.store, folder_description(site.store.root), site.data, site.machine, waits.append
     )
     site.leases(Machine("there", "b"), seconds=0.3).acquire(SUBJECT, "k")
     async with operations.open(KEY, SUBJECT, site.say):
-        assert told == [f"{SUBJECT}: {site.said[0]}"]
+        assert waits == [f"{SUBJECT}: {site.said[0]}"]

@@ -85,7 +85,7 @@ async def succeeds() -> None:
     pass
 
 
-async def test_an_attempt_is_told_by_names_and_digests_alone() -> None:
+async def test_an_attempt_is_described_by_names_and_digests_alone() -> None:
     turn = {"number": 1, "workflow_id": "deploy/acme/1"}
     given = ApplyInput.model_validate(
         {"install": "acme", "app": "shop", "release": RELEASE, "component": "vpc", "key": "k"}
@@ -104,7 +104,7 @@ async def test_an_attempt_is_told_by_names_and_digests_alone() -> None:
     assert str(span.attributes["temporalRunID"]) in span.name
 
 
-async def test_what_idle_workers_are_asked_is_not_told() -> None:
+async def test_what_idle_workers_are_asked_gets_no_span() -> None:
     kept = Kept()
     inbound = ActivityInterceptor(tracer=kept).intercept_activity(Innermost(succeeds))
     input = ExecuteActivityInput(fn=lambda: None, args=(), executor=None, headers={})
@@ -123,7 +123,7 @@ async def test_what_idle_workers_are_asked_is_not_told() -> None:
         (asyncio.CancelledError(SECRET), "cancelled", False),
     ],
 )
-async def test_of_an_error_the_type_is_told(
+async def test_an_error_is_described_by_its_type(
     error: BaseException, outcome: str, failed: bool
 ) -> None:
     async def fails() -> None:
@@ -142,7 +142,7 @@ async def test_of_an_error_the_type_is_told(
         (f"echo {SECRET}; kill -9 $$", ("signalled", True), {"exclave.tool.signal": 9}),
     ],
 )
-async def test_of_a_tool_its_label_and_its_end_are_told(
+async def test_a_tool_is_described_by_its_label_and_its_end(
     site: Site, script: str, end: tuple[str, bool], attributes: dict[str, Value]
 ) -> None:
     async def runs() -> None:
@@ -161,7 +161,7 @@ async def test_of_a_tool_its_label_and_its_end_are_told(
         assert SECRET not in span.all()
 
 
-async def test_a_tool_that_is_not_started_is_told_by_the_error(site: Site) -> None:
+async def test_a_tool_that_is_not_started_is_described_by_the_error(site: Site) -> None:
     async def runs() -> None:
         async with site.operations().open(KEY, SUBJECT, site.say) as operation:
             run = site.shell("true")
@@ -190,7 +190,7 @@ def inputs() -> list[type[Any]]:
     return sorted(found, key=lambda one: str(one.__name__))
 
 
-def test_what_is_told_of_an_input_can_hold_no_text() -> None:
+def test_what_a_span_has_of_an_input_can_hold_no_text() -> None:
     looked_at = 0
     for input in inputs():
         for name in set(NAMED) & set(input.model_fields):

@@ -56,7 +56,7 @@ def test_creates_and_deletes_have_one_side() -> None:
     assert any("triggers_replace" in line for line in deleted)
 
 
-def test_moves_imports_and_deposed_objects_are_told() -> None:
+def test_moves_imports_and_deposed_objects_are_reported() -> None:
     assert "-> terraform_data.network (was terraform_data.net)" in lines(changes("moved"))
     assert "<- terraform_data.old" in "\n".join(lines(changes("import")))
     assert "5d0c0e3a-1111-2222-3333-444444444444" in "\n".join(lines(changes("import")))
@@ -64,7 +64,7 @@ def test_moves_imports_and_deposed_objects_are_told() -> None:
     assert "x terraform_data.gone (delete because no resource config)" in lines(changes("forget"))
 
 
-def test_what_is_unknown_within_a_value_is_told_in_its_place() -> None:
+def test_what_is_unknown_within_a_value_is_reported_in_its_place() -> None:
     [line] = [one for one in lines(changes("nested")) if '"plain": "a"' in one]
     shown = json.loads(line.partition(" = ")[2])
     assert shown == {"deep": [{"id": "(known after apply)", "secret": MASK}], "plain": "a"}

@@ -263,7 +263,7 @@ def test_real_plans_are_not_within_others() -> None:
         assert beyond_approval(changes(approved), changes(rest)) != []
 
 
-def test_what_is_told_names_both_verbs_and_no_value() -> None:
+def test_the_message_names_both_verbs_and_no_value() -> None:
     [message] = beyond_approval(objects(CREATE), objects(change("delete", before={"p": "hunter2"})))
     assert message == "terraform_data.one: would delete it, but create was approved"
 

@@ -21,7 +21,7 @@ print("held", flush=True)
 sys.stdin.read()
 """
 
-TOLD = {
+LOCK_INFO = {
     "ID": "1-2-3", "Operation": "OperationTypeApply", "Info": "", "Who": "ann@here",
     "Version": "1.11.4",
 }  # fmt: skip
@@ -37,9 +37,9 @@ async def site(tmp_path: Path) -> TerraformSite:
 
 def tell(site: TerraformSite, created: str) -> Path:
     """Writes the file that Terraform keeps beside a state that it has locked."""
-    told = site.state.with_name(f".{site.state.name}.lock.info")
-    told.write_text(json.dumps(TOLD | {"Created": created}))
-    return told
+    info = site.state.with_name(f".{site.state.name}.lock.info")
+    info.write_text(json.dumps(LOCK_INFO | {"Created": created}))
+    return info
 
 
 def hold(site: TerraformSite) -> "subprocess.Popen[bytes]":
@@ -86,7 +86,7 @@ async def test_a_living_holder_is_waited_for_and_no_terraform_is_started(
     assert plan.empty
 
 
-async def test_one_who_holds_it_for_hours_is_told(site: TerraformSite) -> None:
+async def test_one_who_holds_it_for_hours_is_reported(site: TerraformSite) -> None:
     before = runs(site)
     tell(site, "2020-02-02T20:20:20Z")
     with hold(site) as holder:
@@ -96,7 +96,7 @@ async def test_one_who_holds_it_for_hours_is_told(site: TerraformSite) -> None:
         holder.communicate(timeout=60)
 
 
-async def test_a_run_that_always_loses_the_race_is_told(
+async def test_a_run_that_always_loses_the_race_is_reported(
     site: TerraformSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = runs(site)

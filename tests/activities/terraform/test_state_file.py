@@ -138,7 +138,7 @@ def test_one_that_is_in_its_place_already_only_goes(site: Site) -> None:
     [(state(9, "other"), "lineage"), (state(3, x=1), "serial 3"), (state(2), "serial 2"),
      (state()[:9], "torn"), (b"", "is empty"), (b"no JSON", "torn"), (b"[1]", "torn")],
 )  # fmt: skip
-def test_one_that_may_not_is_kept_and_told(site: Site, content: bytes, why: str) -> None:
+def test_one_that_may_not_is_kept_and_reported(site: Site, content: bytes, why: str) -> None:
     for now in (state(), state()[:20], b""):
         site.keep(state())
         site.path.write_bytes(now)
@@ -182,7 +182,7 @@ def test_what_a_killed_terraform_left_is_replaced_by_the_newest_whole_version(
     site.require_whole()
 
 
-def test_an_errored_state_that_is_no_file_stays_and_is_told(site: Site) -> None:
+def test_an_errored_state_that_is_no_file_stays_and_is_reported(site: Site) -> None:
     os.mkfifo(site.errored)
     with pytest.raises(NoFileLeft, match=f"{site.errored} is a pipe, not a file"):
         site.take()

@@ -232,11 +232,11 @@ async def test_a_lock_after_our_run_ended_is_not_ours(site: TerraformSite, tmp_p
         assert await asyncio.to_thread(by_hand.wait, 60) == 0
 
 
-async def test_an_old_lock_is_told_with_the_way_out(site: TerraformSite) -> None:
+async def test_an_old_lock_is_reported_with_the_way_out(site: TerraformSite) -> None:
     await site.deploy()
-    told = {"ID": "1-2-3", "Operation": "OperationTypeApply", "Who": "ann@laptop",
+    info = {"ID": "1-2-3", "Operation": "OperationTypeApply", "Who": "ann@laptop",
             "Created": "2020-02-02T20:20:20.123456789Z"}  # fmt: skip
-    site.store.put(LOCK, json.dumps(told).encode(), if_match=ANY)
+    site.store.put(LOCK, json.dumps(info).encode(), if_match=ANY)
     runs = len(list((site.data / "runs").rglob("output.log")))
     with pytest.raises(LockHeld) as caught:
         await site.plan()
@@ -296,9 +296,9 @@ async def test_what_was_kept_is_not_put_over_what_a_person_works_on(site: Terraf
     state = json.loads(found.data)
     newer = json.dumps(state | {"serial": state["serial"] + 1}).encode()
     (site.folder / "errored.tfstate").write_bytes(newer)
-    told = {"ID": "1-2-3", "Operation": "OperationTypeApply", "Who": "ann@laptop",
+    info = {"ID": "1-2-3", "Operation": "OperationTypeApply", "Who": "ann@laptop",
             "Created": "2020-02-02T20:20:20Z"}  # fmt: skip
-    site.store.put(LOCK, json.dumps(told).encode(), if_match=ANY)
+    site.store.put(LOCK, json.dumps(info).encode(), if_match=ANY)
     with pytest.raises(LockHeld, match="ann@laptop"):
         await site.plan()
     assert site.store.get(state_key("net")) == found
@@ -369,7 +369,7 @@ def _terraform_reads_nothing(request: Request) -> Fault | None:
     [(_refused_lock, "AccessDenied"), (_terraform_reads_nothing, "InternalError"),
      (_no_lock_is_removed, "releasing this lock")],
 )  # fmt: skip
-async def test_what_the_store_refuses_a_plan_is_told_once_and_tried_again(
+async def test_what_the_store_refuses_a_plan_is_reported_once_and_tried_again(
     tmp_path: Path,
     s3_server: S3Server,
     fault: Callable[[Request], Fault | None],

@@ -170,7 +170,7 @@ def test_it_is_rebuilt_when_it_is_gone(site: Site) -> None:
     assert variables(site.prepare(vars={"zone": "a"})) == {"zone": "a"}
 
 
-def test_what_cannot_be_rendered_is_told_with_the_component(site: Site) -> None:
+def test_what_cannot_be_rendered_is_reported_with_the_component(site: Site) -> None:
     with pytest.raises(BadConfig, match="net: "):
         site.prepare(vars={"x": "{{ .nuon.components.nothing.outputs.id }}"})
 
@@ -209,7 +209,7 @@ def test_the_sandbox_sees_nothing_that_comes_after_it(site: Site) -> None:
     assert variables(site.prepare(sandbox={}, **sees)) == {"x": "1"}
 
 
-def test_what_is_set_by_the_worker_is_told_with_the_sandbox(site: Site) -> None:
+def test_what_is_set_by_the_worker_is_reported_with_the_sandbox(site: Site) -> None:
     with pytest.raises(BadConfig, match=r"sandbox: env_vars\.TF_WORKSPACE is set by the worker"):
         site.prepare(SANDBOX, sandbox={"env_vars": {"TF_WORKSPACE": "other"}})
 
