@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from apps.config import AppConfig
+from apps.config.app import AppConfig
 from apps.graph import Graph
 from apps.parts import SANDBOX, part_shown
 

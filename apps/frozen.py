@@ -4,7 +4,7 @@ import json
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from apps.config import AppConfig
+from apps.config.app import AppConfig
 
 FORMAT = "1.0"
 """Major and minor. A reader refuses a higher major; a minor only adds what may be ignored."""

@@ -3,7 +3,9 @@
 import heapq
 from collections.abc import Mapping
 
-from apps.config import AppConfig, Component, Model
+from apps.config.app import AppConfig
+from apps.config.base import Model
+from apps.config.components import Component
 from apps.config.shape import templates
 from apps.parts import SANDBOX
 from apps.templates.state_paths import Path, ReadsOf, reads_of

@@ -10,7 +10,8 @@ from apps.sensitivity import Sensitive
 from apps.spelling import did_you_mean
 
 if TYPE_CHECKING:
-    from apps.config import AppConfig, Input
+    from apps.config.app import AppConfig
+    from apps.config.inputs import Input
 
 InputValue = str | Sensitive
 

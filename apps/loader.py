@@ -9,7 +9,8 @@ from typing import Final
 from apps.checks import check_entities
 from apps.checks.module_places import Modules
 from apps.checks.unsupported import Stage, missing_in
-from apps.config import AppConfig, Source
+from apps.config.app import AppConfig
+from apps.config.sources import Source
 from apps.config.vendor import PlaneConfig
 from apps.deployable import Deployable
 from apps.reading.assembly import app_config, plane_config

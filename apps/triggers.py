@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from apps.config import Action, ActionTrigger, AppConfig, TriggerType
+from apps.config.actions import Action, ActionTrigger, TriggerType
+from apps.config.app import AppConfig
 from apps.cron import cron_problem
 
 SUPPORTED_TRIGGERS: Final[frozenset[TriggerType]] = frozenset({

@@ -32,7 +32,7 @@ from store.interface import ABSENT, ANY, Store
 from store.recorded_parts import with_parts
 
 if TYPE_CHECKING:
-    from apps.config import AppConfig
+    from apps.config.app import AppConfig
 
 _INPUTS: Final = "inputs/current.json"
 _SENSITIVE_INPUTS: Final = "inputs/sensitive.json"

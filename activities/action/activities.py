@@ -20,7 +20,7 @@ from activities.retention import drop_what_old_runs_left
 from activities.secrets.kept import keep_secrets
 from activities.secrets.masking import Mask
 from activities.workplace import Workplace
-from apps.config import Action
+from apps.config.actions import Action
 from contracts import actions
 from contracts.actions import ActionScope, ScopeAction, StepInput, StepResult
 from contracts.errors import EngineFailed, NotThere, OutcomeUnknown

@@ -11,7 +11,8 @@ from activities.removal import remove
 from activities.secrets.masking import Mask
 from activities.tools.environment import defaults, passed_on, secrets_passed_on
 from activities.workplace import Workplace
-from apps.config import ActionStep, AppConfig
+from apps.config.actions import ActionStep
+from apps.config.app import AppConfig
 from apps.environment import environment_problems, script_variable_problem
 from apps.input_values import InputErrors
 from apps.templates import TemplateError, parse

@@ -13,8 +13,9 @@ from activities.build.mirrors import Say
 from activities.build.newest import Newest
 from activities.build.sources import Sources
 from activities.releases.failures import artifact_errors
-from apps.config import AppConfig, Source
+from apps.config.app import AppConfig
 from apps.config.parts import source_of
+from apps.config.sources import Source
 from apps.loader import LoadedApp
 from apps.parts import part_named, step_name
 from apps.reading.fetched import Tree, Wanted

@@ -11,7 +11,7 @@ from typing import Final
 from activities.build.git import Git, GitFailed
 from activities.build.mirrors import Mirror, Mirrors, Say, SourceRefused
 from activities.build.web import MAX_TEXT_BYTES, fetch_text
-from apps.config import FetchedSource, Source
+from apps.config.sources import FetchedSource, Source
 from apps.reading.addresses import (
     checked_directory,
     git_file,

@@ -15,8 +15,9 @@ from activities.heartbeats import heartbeating
 from activities.releases.failures import artifact_errors
 from activities.releases.graph import release_graph
 from activities.releases.reading import CONFIG_LIMIT_BYTES, read_config
-from apps.config import AppConfig, Source
+from apps.config.app import AppConfig
 from apps.config.parts import source_of
+from apps.config.sources import Source
 from apps.frozen import freeze
 from apps.loader import LoadedApp
 from apps.parts import SANDBOX, part_named, part_shown

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from activities.plans.fingerprints import input_fingerprints, part_fingerprint
-from apps.config import AppConfig
+from apps.config.app import AppConfig
 from apps.config.parts import Part
 from apps.graph import Graph
 from apps.parts import SANDBOX, part_shown

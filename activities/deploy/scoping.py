@@ -5,7 +5,7 @@ from activities.engines import specs
 from activities.installs.description import describe
 from activities.workplace import Workplace
 from apps.checks.unsupported import undeployable
-from apps.config import AppConfig
+from apps.config.app import AppConfig
 from apps.input_values import InputErrors
 from apps.parts import SANDBOX
 from apps.triggers import triggered_actions

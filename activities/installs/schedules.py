@@ -21,7 +21,7 @@ from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSear
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.heartbeats import heartbeating
-from apps.config import AppConfig
+from apps.config.app import AppConfig
 from apps.cron import cron_problem
 from apps.triggers import triggered_actions
 from contracts import schedules as declared

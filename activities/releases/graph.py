@@ -1,6 +1,6 @@
 """What workflows may know about a release: names, dependencies and declared inputs, no content."""
 
-from apps.config import AppConfig
+from apps.config.app import AppConfig
 from apps.graph import Graph
 from contracts.errors import BadConfig
 from contracts.releases import GRAPH_LIMIT_BYTES, DeclaredInput, ReleaseComponent, ReleaseGraph

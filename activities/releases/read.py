@@ -8,7 +8,7 @@ from temporalio import activity
 from activities.releases.failures import artifact_errors
 from activities.releases.graph import release_graph
 from activities.releases.reading import not_of_app, read_config, read_index
-from apps.config import AppConfig
+from apps.config.app import AppConfig
 from artifacts.registry import Registry
 from contracts import releases
 from contracts.releases import ReadRelease, ReleaseGraph

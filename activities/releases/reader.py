@@ -8,7 +8,7 @@ from activities.releases.failures import artifact_errors
 from activities.releases.reading import not_of_app, read_config, read_index
 from activities.releases.unpacked import Unpacked, marker_of, unpacked_at
 from activities.removal import remove_each
-from apps.config import AppConfig
+from apps.config.app import AppConfig
 from apps.parts import SANDBOX, part_named, step_name
 from apps.release import ReleaseIndex
 from artifacts.archive import unpack

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from apps.config import AppConfig
+from apps.config.app import AppConfig
 from apps.frozen import thaw
 from apps.release import CONFIG_ARTIFACT_TYPE, CONFIG_MEDIA_TYPE, ReleaseIndex
 from artifacts.manifests import parse_object

@@ -16,7 +16,8 @@ from activities.plans.bound import RenderedDigests
 from activities.secrets.masking import Mask
 from activities.terraform.state_keys import values_key
 from activities.workplace import Workplace
-from apps.config import AppConfig, TerraformModule
+from apps.config.app import AppConfig
+from apps.config.terraform import TerraformModule
 from apps.input_values import InputErrors
 from apps.parts import SANDBOX, part_shown
 from apps.sensitivity import Sensitive

@@ -16,7 +16,8 @@ from activities.terraform.state_file import StateFile
 from activities.terraform.tool import environment
 from activities.terraform.values import Values, render_values, values_for_teardown
 from activities.workplace import Workplace
-from apps.config import AppConfig, TerraformModule
+from apps.config.app import AppConfig
+from apps.config.terraform import TerraformModule
 from apps.environment import environment_problem, environment_problems
 from apps.parts import SANDBOX, part_shown
 from contracts.engines import TERRAFORM

@@ -9,8 +9,9 @@ from apps.checks.names import check_names
 from apps.checks.rules import violations_of
 from apps.checks.steps import check_steps
 from apps.checks.templates import check_templates
-from apps.config import AppConfig, Component, KubernetesContext
-from apps.config.components import ComponentFields
+from apps.config.actions import KubernetesContext
+from apps.config.app import AppConfig
+from apps.config.components import Component, ComponentFields
 from apps.config.metadata import Metadata
 from apps.deployable import Deployable
 from apps.graph import CycleError, Graph

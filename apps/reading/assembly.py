@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import TypeVar, cast
 
-from apps.config import AnySandbox, AppConfig, Component, Metadata
 from apps.config.actions import Action, KubernetesContext, Runbook
+from apps.config.app import AnySandbox, AppConfig
 from apps.config.base import Model
-from apps.config.components import ComponentFields
+from apps.config.components import Component, ComponentFields
 from apps.config.documents import MetadataFile
 from apps.config.inputs import Input, InputGroup, Secret
-from apps.config.metadata import Runner, Stack
+from apps.config.metadata import Metadata, Runner, Stack
 from apps.config.policies import Policy
 from apps.config.roles import NamedPolicy, OperationRoles, Permissions, Role
 from apps.config.terraform import SandboxFields

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from apps.affected import Touched, between, by_inputs, by_part
-from apps.config import AppConfig
+from apps.config.app import AppConfig
 from apps.config.parts import source_of
 from apps.display_text import shown
 from apps.loader import ConfigErrors, load

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from apps.config import AppConfig
+from apps.config.app import AppConfig
 from apps.graph import Graph
 from apps.parts import SANDBOX, part_shown
 

@@ -10,7 +10,7 @@ from activities.operations.opening import Operations
 from activities.readme import ReadmeActivities
 from activities.releases.reader import ReleaseReader
 from activities.workplace import Workplace
-from apps.config import AppConfig
+from apps.config.app import AppConfig
 from contracts.errors import NotThere
 from contracts.readmes import README_LIMIT_BYTES, Readme, ReadReadme
 from store.folder import FolderStore

@@ -4,7 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from apps.affected import Touched, between, by_inputs, by_part
-from apps.config import AppConfig, Metadata, Sandbox, TerraformComponent
+from apps.config.app import AppConfig
+from apps.config.components import TerraformComponent
+from apps.config.metadata import Metadata
+from apps.config.terraform import Sandbox
 from apps.loader import load
 from apps.parts import SANDBOX
 from tests.shipped import DEPLOYABLE

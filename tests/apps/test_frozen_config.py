@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.config import AppConfig
+from apps.config.app import AppConfig
 from apps.frozen import FrozenError, freeze, thaw
 from apps.loader import load
 from tests.apps.app_folder import App

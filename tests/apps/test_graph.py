@@ -2,7 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.config import AppConfig, Metadata, Sandbox, TerraformComponent
+from apps.config.app import AppConfig
+from apps.config.components import TerraformComponent
+from apps.config.metadata import Metadata
+from apps.config.terraform import Sandbox
 from apps.graph import CycleError, Graph
 from apps.parts import SANDBOX
 

@@ -5,7 +5,10 @@ import itertools
 import pytest
 from pydantic import TypeAdapter
 
-from apps.config import AppConfig, Component, KubernetesContext, Metadata
+from apps.config.actions import KubernetesContext
+from apps.config.app import AppConfig
+from apps.config.components import Component
+from apps.config.metadata import Metadata
 from apps.graph import CycleError, Graph
 
 REPO = {"repo": ".", "directory": "m"}

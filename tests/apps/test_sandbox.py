@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.config import Sandbox
+from apps.config.terraform import Sandbox
 from tests.apps.app_folder import ACTION, DB, MODULE, App
 
 SANDBOX = """terraform_version = "1.11.4"

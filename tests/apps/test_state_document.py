@@ -2,7 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from apps.config import AppConfig, Input, Metadata
+from apps.config.app import AppConfig
+from apps.config.inputs import Input
+from apps.config.metadata import Metadata
 from apps.input_values import InputErrors, effective_inputs
 from apps.sensitivity import Sensitive
 from apps.state import (

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from apps.config import TriggerType
+from apps.config.actions import TriggerType
 from apps.triggers import triggered_actions
 from tests.apps.app_folder import ACTION, DB, App, told
 

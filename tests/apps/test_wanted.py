@@ -1,6 +1,6 @@
 """What lies elsewhere is noted when a config is checked, and hinders nothing."""
 
-from apps.config import Source
+from apps.config.sources import Source
 from tests.apps.app_folder import ACTION, DB, App, told
 
 FETCHED = "is fetched when a release is built, and kept in it"

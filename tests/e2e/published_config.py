@@ -23,7 +23,9 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from apps.config import AppConfig, Source, TerraformModule
+from apps.config.app import AppConfig
+from apps.config.sources import Source
+from apps.config.terraform import TerraformModule
 from apps.loader import check
 from apps.parts import SANDBOX
 from apps.reading.addresses import checked_directory, repository_url

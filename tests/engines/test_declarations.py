@@ -11,7 +11,7 @@ from activities.customer.kinds import kind_of
 from activities.customer.rules import Rules
 from activities.installs.description import describe, features
 from apps.checks.unsupported import undeployable
-from apps.config import AppConfig
+from apps.config.app import AppConfig
 from apps.parts import SANDBOX
 from apps.reading.kinds import COMPONENTS, SANDBOXES
 from contracts.deploys import PlanInput

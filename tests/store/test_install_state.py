@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from apps.config import AppConfig, Input, Metadata
+from apps.config.app import AppConfig
+from apps.config.inputs import Input
+from apps.config.metadata import Metadata
 from apps.input_values import InputErrors
 from apps.parts import SANDBOX
 from apps.sensitivity import Sensitive

@@ -6,7 +6,7 @@ from typing import cast
 from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
 from activities.workplace import Workplace
-from apps.config import AppConfig
+from apps.config.app import AppConfig
 from store.folder import FolderStore
 from store.install_state import InstallState
 from store.opening import folder_description

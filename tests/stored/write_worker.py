@@ -37,7 +37,7 @@ from activities.terraform.backends import override
 from activities.terraform.commands import APPLYING
 from activities.terraform.state_file import rescue_printed
 from activities.workplace import Workplace
-from apps.config import ActionStep
+from apps.config.actions import ActionStep
 from contracts import deploys
 from contracts.actions import StepInput
 from contracts.deploys import ApplyInput

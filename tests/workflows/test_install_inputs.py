@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.exceptions import ApplicationError
 
-from apps.config import AppConfig, Input, Metadata
+from apps.config.app import AppConfig
+from apps.config.inputs import Input
+from apps.config.metadata import Metadata
 from apps.input_values import InputErrors, effective_inputs
 from contracts.deploys import INPUTS_LIMIT_BYTES, Inputs, ScopeInput
 from contracts.errors import BadInput

@@ -14,7 +14,9 @@ from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
 from activities.installs.schedules import CATCH_UP, ScheduleActivities
-from apps.config import Action, ActionStep, ActionTrigger, AppConfig, Metadata
+from apps.config.actions import Action, ActionStep, ActionTrigger
+from apps.config.app import AppConfig
+from apps.config.metadata import Metadata
 from contracts.schedules import MOST_SCHEDULES, CronAction, SchedulesSet, SetSchedules
 from tests.workflows.workflow_site import RELEASE, Site, until
 

@@ -19,7 +19,7 @@ from activities.plans.outputs import LARGEST_SENT_BYTES
 from activities.releases.reader import ReleaseReader
 from activities.secrets.masking import MASK
 from activities.workplace import Workplace
-from apps.config import AppConfig
+from apps.config.app import AppConfig
 from contracts.actions import StepInput, StepResult
 from contracts.errors import EngineFailed, OutcomeUnknown, StoreBehind
 from contracts.logs import LogPage, ReadLog

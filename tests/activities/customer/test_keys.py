@@ -18,7 +18,7 @@ from activities.customer.rules import Rules
 from activities.operations.opening import Operations
 from activities.releases.reader import ReleaseReader
 from activities.workplace import Workplace
-from apps.config import AppConfig
+from apps.config.app import AppConfig
 from contracts import actions, deploys
 from contracts.actions import StepInput
 from contracts.deploys import ApplyInput, PlanInput

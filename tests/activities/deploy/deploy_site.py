@@ -18,7 +18,7 @@ from activities.releases.reader import ReleaseReader
 from activities.releases.unpacked import Unpacked
 from activities.terraform.activities import TerraformActivities
 from activities.workplace import Workplace
-from apps.config import AppConfig
+from apps.config.app import AppConfig
 from apps.parts import SANDBOX
 from apps.release import ReleaseIndex
 from contracts.deploys import (

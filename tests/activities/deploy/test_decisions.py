@@ -8,8 +8,11 @@ from pydantic import create_model
 
 from activities.deploy.decisions import Target, decide, decide_sandbox
 from activities.plans.fingerprints import input_fingerprints, part_fingerprint
-from apps.config import AppConfig, Metadata, Sandbox, Source, TerraformComponent
-from apps.config.terraform import TerraformModule
+from apps.config.app import AppConfig
+from apps.config.components import TerraformComponent
+from apps.config.metadata import Metadata
+from apps.config.sources import Source
+from apps.config.terraform import Sandbox, TerraformModule
 from apps.graph import Graph
 from apps.parts import SANDBOX
 from apps.sensitivity import Sensitive

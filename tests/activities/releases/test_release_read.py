@@ -10,7 +10,10 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.releases.graph import release_graph
 from activities.releases.read import ReleaseActivities
-from apps.config import Action, ActionStep, AppConfig, Input, Metadata
+from apps.config.actions import Action, ActionStep
+from apps.config.app import AppConfig
+from apps.config.inputs import Input
+from apps.config.metadata import Metadata
 from apps.release import MANIFEST_MEDIA_TYPE
 from artifacts.layout import Layout
 from artifacts.manifests import canonical_json

@@ -13,7 +13,9 @@ from activities.releases.unpacked import Unpacked
 from activities.terraform.activities import TerraformActivities
 from activities.terraform.state_keys import state_key
 from activities.workplace import Workplace
-from apps.config import AppConfig, Metadata, TerraformComponent
+from apps.config.app import AppConfig
+from apps.config.components import TerraformComponent
+from apps.config.metadata import Metadata
 from contracts.deploys import Applied, ApplyInput, Plan, PlanInput
 from contracts.logs import LogPage, ReadLog
 from contracts.messages import Turn

@@ -16,7 +16,11 @@ from activities.terraform.state_keys import state_key
 from activities.terraform.tool import TerraformTool
 from activities.terraform.workspace import Workspace, prepare
 from activities.workplace import Workplace
-from apps.config import AppConfig, Input, Metadata, Sandbox, TerraformComponent
+from apps.config.app import AppConfig
+from apps.config.components import TerraformComponent
+from apps.config.inputs import Input
+from apps.config.metadata import Metadata
+from apps.config.terraform import Sandbox
 from apps.parts import SANDBOX
 from contracts.errors import BadConfig, BadInput, EngineFailed, NotThere
 from contracts.messages import OperationInput, Turn

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.config import Source
+from apps.config.sources import Source
 from apps.terraform.module_reach import Reach, lowest, reach, within
 from tests.apps.app_folder import DB, MODULE, App
 
