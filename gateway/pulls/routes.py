@@ -21,10 +21,10 @@ from gateway.limits import TooMuch
 from gateway.pulls.builds import Builds
 from gateway.pulls.contents import BackendAway, Manifests
 from gateway.pulls.pullable_releases import PullableReleases
+from gateway.registry.answers import VERSION, error_answer
 from gateway.rpc.lanes import Lanes
 
 COUNTED_AS = "pull"
-_VERSION = {"Docker-Distribution-Api-Version": "registry/2.0"}
 _WANTED = re.compile(r"/v2/(?P<name>.+)/(?P<kind>manifests|blobs)/(?P<digest>sha256:[0-9a-f]{64})")
 _RETRY_SECONDS = 2
 _CODES = {401: "UNAUTHORIZED", 403: "DENIED", 405: "UNSUPPORTED", 429: "TOOMANYREQUESTS"}
@@ -82,7 +82,7 @@ class Pulls:
         try:
             identity = self._callers.admit(request)
             if scope["path"] == "/v2/" and request.method in ("GET", "HEAD"):
-                await JSONResponse({}, headers=_VERSION)(scope, receive, send)
+                await JSONResponse({}, headers=VERSION)(scope, receive, send)
                 return
             async with self._lanes.lane(identity):
                 app = await self._checked(identity, request)
@@ -151,9 +151,4 @@ def _answer(refused: Refused) -> Response:
     code = _CODES.get(refused.status)
     if refused.status == 404:
         code = "BLOB_UNKNOWN" if "/blobs/" in refused.reason else "MANIFEST_UNKNOWN"
-    headers = {**_VERSION, **refused.headers}
-    return JSONResponse(
-        {"errors": [{"code": code or "UNAVAILABLE", "message": refused.reason}]},
-        status_code=refused.status,
-        headers=headers,
-    )
+    return error_answer(refused.status, code or "UNAVAILABLE", refused.reason, refused.headers)

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from apps.release import INDEX_MEDIA_TYPE, MANIFEST_MEDIA_TYPE
@@ -19,6 +19,7 @@ from artifacts.manifests import MANIFEST_LIMIT_BYTES
 from artifacts.transport import MAX_REDIRECTS
 from gateway.pulls.contents import BackendAway, ManifestMissing
 from gateway.pulls.registry_login import LoginFailed, RegistryCredentials, RegistryLogin
+from gateway.registry.answers import VERSION, error_answer
 
 _log = logging.getLogger(__name__)
 
@@ -120,20 +121,16 @@ class UpstreamRegistry:
             # Once the answer has begun, only the end of the connection can show that it is
             # incomplete; the worker resumes from there.
             if not begun:
-                await registry_error(503, "UNAVAILABLE", reason)(scope, receive, send)
+                await away_answer(reason)(scope, receive, send)
 
     def _response(self, answer: httpx.Response, kind: str, digest: str) -> Response:
         if answer.status_code == httpx.codes.NOT_FOUND:
             code = "BLOB_UNKNOWN" if kind == "blobs" else "MANIFEST_UNKNOWN"
-            return registry_error(404, code, f"the registry does not have {digest}")
+            return error_answer(404, code, f"the registry does not have {digest}")
         if answer.status_code not in _GOOD:
             raise BackendAway(self.refused(answer))
         headers = {name: answer.headers[name] for name in _PASSED_ON if name in answer.headers}
-        headers |= {
-            "Docker-Distribution-Api-Version": "registry/2.0",
-            "Docker-Content-Digest": digest,
-            "ETag": f'"{digest}"',
-        }
+        headers |= VERSION | {"Docker-Content-Digest": digest, "ETag": f'"{digest}"'}
         return StreamingResponse(
             answer.aiter_raw(), status_code=answer.status_code, headers=headers
         )
@@ -236,11 +233,6 @@ def _asked_for(scope: Scope, digest: str) -> dict[str, str]:
     return found
 
 
-def registry_error(status: int, code: str, message: str) -> JSONResponse:
-    """An error as the distribution API defines it."""
-    headers = {"Docker-Distribution-Api-Version": "registry/2.0"}
-    if status == httpx.codes.SERVICE_UNAVAILABLE:
-        headers["Retry-After"] = str(_RETRY_SECONDS)
-    return JSONResponse(
-        {"errors": [{"code": code, "message": message}]}, status_code=status, headers=headers
-    )
+def away_answer(reason: str) -> Response:
+    """What a caller is answered while the registry is away."""
+    return error_answer(503, "UNAVAILABLE", reason, {"Retry-After": str(_RETRY_SECONDS)})

@@ -23,13 +23,13 @@ from artifacts.manifests import MANIFEST_LIMIT_BYTES, InvalidManifest, parse_man
 from artifacts.names import digest_of, keeping_tag
 from artifacts.uploads import UPLOAD_LIFE_SECONDS, TooLarge
 from gateway.pulls.contents import BackendAway, ManifestMissing
-from gateway.pulls.upstream import UpstreamRegistry, registry_error
+from gateway.pulls.upstream import UpstreamRegistry, away_answer
+from gateway.registry.answers import VERSION, error_answer
 
 _PATH = re.compile(
     r"/v2/(?P<repository>.+)/(?:blobs/uploads/(?P<upload>[A-Za-z0-9_-]*)|manifests/(?P<digest>.+))"
 )
 _MANIFEST = re.compile(r"/v2/(?P<repository>.+)/manifests/(?P<digest>sha256:[0-9a-f]{64})")
-_VERSION = {"Docker-Distribution-Api-Version": "registry/2.0"}
 _SENT_ON = ("content-type", "content-length", "content-range")
 _PASSED_ON = ("Range", "Docker-Content-Digest")
 _ANSWER_BYTES = 64 * 1024
@@ -93,9 +93,9 @@ class UpstreamBackend:
                 return
             response = await self._answer(Request(scope, receive))
         except TooLarge as error:
-            response = registry_error(413, "SIZE_INVALID", str(error))
+            response = error_answer(413, "SIZE_INVALID", str(error))
         except BackendAway as error:
-            response = registry_error(503, "UNAVAILABLE", str(error))
+            response = away_answer(str(error))
         except ClientDisconnect:
             return
         await response(scope, receive, send)
@@ -114,7 +114,7 @@ class UpstreamBackend:
             return await self._sent("POST", repository, begin, {})
         url = self._addresses.open(repository, upload)
         if url is None:
-            return registry_error(
+            return error_answer(
                 404, "BLOB_UPLOAD_UNKNOWN", "there is no such upload; begin it again"
             )
         if "digest" in request.query_params:
@@ -189,8 +189,8 @@ class UpstreamBackend:
                     repository, answer.status_code, url.join(location)
                 )
             if answer.is_success:
-                return Response(status_code=answer.status_code, headers=_VERSION | passed)
-            return JSONResponse(_errors(bytes(body)), answer.status_code, _VERSION | passed)
+                return Response(status_code=answer.status_code, headers=VERSION | passed)
+            return JSONResponse(_errors(bytes(body)), answer.status_code, VERSION | passed)
 
     def _location(self, repository: str, status: int, target: httpx.URL) -> str:
         if status == httpx.codes.CREATED:

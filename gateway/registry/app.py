@@ -20,9 +20,9 @@ from artifacts.layout import BlobUnknown, Layout, ManifestUnknown, ReferenceUnkn
 from artifacts.manifests import MANIFEST_LIMIT_BYTES, InvalidManifest, parse_manifest
 from artifacts.names import InvalidDigest, InvalidName
 from artifacts.uploads import TooLarge, Upload, UploadRefused, UploadUnknown, WrongDigest
+from gateway.registry.answers import VERSION, error_answer
 from gateway.registry.uploads import receive_into
 
-_VERSION = {"Docker-Distribution-Api-Version": "registry/2.0"}
 _OCTETS = "application/octet-stream"
 _READ = ["GET", "HEAD"]
 
@@ -85,8 +85,8 @@ class _ReadOnly:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] not in _READ:
-            refusal = _error(405, "UNSUPPORTED", "this registry is read-only: use GET or HEAD")
-            refusal.headers["Allow"] = ", ".join(_READ)
+            told = "this registry is read-only: use GET or HEAD"
+            refusal = error_answer(405, "UNSUPPORTED", told, {"Allow": ", ".join(_READ)})
             await refusal(scope, receive, send)
         else:
             await self._app(scope, receive, send)
@@ -101,7 +101,7 @@ class _Reading:
     async def manifest(self, request: Request) -> Response:
         repository = _repository(self._layout, request)
         found = await asyncio.to_thread(repository.manifest, request.path_params["reference"])
-        headers = _VERSION | {
+        headers = VERSION | {
             "Content-Type": found.descriptor.media_type,
             "Docker-Content-Digest": found.descriptor.digest,
         }
@@ -111,14 +111,14 @@ class _Reading:
         repository = _repository(self._layout, request)
         digest = request.path_params["digest"]
         path: Path = await asyncio.to_thread(repository.blob, digest)
-        headers = _VERSION | {"Docker-Content-Digest": digest, "ETag": f'"{digest}"'}
+        headers = VERSION | {"Docker-Content-Digest": digest, "ETag": f'"{digest}"'}
         # FileResponse answers Range and HEAD, and reads in threads.
         return FileResponse(path, headers=headers, media_type=_OCTETS)
 
     async def tags(self, request: Request) -> Response:
         repository = _repository(self._layout, request)
         tags = await asyncio.to_thread(repository.tags)
-        return JSONResponse({"name": repository.name, "tags": tags}, headers=_VERSION)
+        return JSONResponse({"name": repository.name, "tags": tags}, headers=VERSION)
 
 
 class _Writing:
@@ -165,7 +165,7 @@ class _Writing:
     async def discard(self, request: Request) -> Response:
         _, upload = await self._upload(request)
         await asyncio.to_thread(upload.discard)
-        return Response(status_code=204, headers=_VERSION)
+        return Response(status_code=204, headers=VERSION)
 
     async def manifest(self, request: Request) -> Response:
         repository = _repository(self._layout, request)
@@ -175,7 +175,7 @@ class _Writing:
         if not media_type:
             raise InvalidManifest("neither Content-Type nor mediaType says what it is")
         stored = await asyncio.to_thread(repository.put_manifest, data, media_type, reference)
-        headers = _VERSION | {
+        headers = VERSION | {
             "Location": f"{_base(request, repository)}/manifests/{stored.digest}",
             "Docker-Content-Digest": stored.digest,
         }
@@ -188,7 +188,7 @@ class _Writing:
 
 
 async def _version(request: Request) -> Response:
-    return JSONResponse({}, headers=_VERSION)
+    return JSONResponse({}, headers=VERSION)
 
 
 def _repository(layout: Layout, request: Request) -> Repository:
@@ -203,7 +203,7 @@ async def _progress(
     request: Request, repository: Repository, upload: Upload, status: int
 ) -> Response:
     size = await asyncio.to_thread(lambda: upload.size)
-    headers = _VERSION | {
+    headers = VERSION | {
         "Location": f"{_base(request, repository)}/blobs/uploads/{upload.id}",
         "Range": f"0-{max(size - 1, 0)}",
         "Docker-Upload-UUID": upload.id,
@@ -215,7 +215,7 @@ async def _finish(
     request: Request, repository: Repository, upload: Upload, digest: str
 ) -> Response:
     await asyncio.to_thread(upload.finish, digest)
-    headers = _VERSION | {
+    headers = VERSION | {
         "Location": f"{_base(request, repository)}/blobs/{digest}",
         "Docker-Content-Digest": digest,
     }
@@ -233,21 +233,15 @@ async def _body(request: Request, limit: int) -> bytes:
 
 async def _known_error(request: Request, error: Exception) -> Response:
     status, code = next(_ANSWERS[kind] for kind in type(error).__mro__ if kind in _ANSWERS)
-    return _error(status, code, str(error))
+    return error_answer(status, code, str(error))
 
 
 async def _other_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     reason = "has no such endpoint" if status == 404 else "cannot do that"
     text = f"this registry {reason}: {request.method} {request.url.path}"
-    return _error(status, "UNSUPPORTED", text)
+    return error_answer(status, "UNSUPPORTED", text)
 
 
 async def _gone(request: Request, error: Exception) -> Response:
-    return _error(499, "BLOB_UPLOAD_INVALID", "the client went away")
-
-
-def _error(status: int, code: str, message: str) -> JSONResponse:
-    return JSONResponse(
-        {"errors": [{"code": code, "message": message}]}, status_code=status, headers=_VERSION
-    )
+    return error_answer(499, "BLOB_UPLOAD_INVALID", "the client went away")

@@ -30,7 +30,7 @@ def _lower(text: str) -> str:
 def upper_char(char: str) -> str:
     """A character in upper case; Go maps each to one, so that ß stays."""
     mapped = char.upper()
-    return mapped if len(mapped) == 1 else _title_char(char)
+    return mapped if len(mapped) == 1 else title_char(char)
 
 
 def lower_char(char: str) -> str:
@@ -39,7 +39,8 @@ def lower_char(char: str) -> str:
     return mapped if len(mapped) == 1 else mapped[0]
 
 
-def _title_char(char: str) -> str:
+def title_char(char: str) -> str:
+    """A character in title case, which differs from upper case for digraphs such as ǆ."""
     mapped = char.title()
     return mapped if len(mapped) == 1 else char
 

@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Mapping
 
 from apps.templates.functions.function import INT, STRING, WALKED, Function, typed
-from apps.templates.functions.strings import SPACE, lower_char, upper_char
+from apps.templates.functions.strings import SPACE, lower_char, title_char, upper_char
 from apps.templates.go_types import decoded, encoded
 from apps.templates.limits import check_text
 
@@ -14,7 +14,7 @@ def _title(text: str) -> str:
     before = " "
     made: list[str] = []
     for char in text:
-        made.append(_title_char(char) if _separates(before) else char)
+        made.append(title_char(char) if _separates(before) else char)
         before = char
     return "".join(made)
 
@@ -23,11 +23,6 @@ def _separates(char: str) -> bool:
     if char.isascii():
         return not (char.isalnum() or char == "_")
     return char in SPACE
-
-
-def _title_char(char: str) -> str:
-    mapped = char.title()
-    return mapped if len(mapped) == 1 else char
 
 
 def _untitle(text: str) -> str:
@@ -52,7 +47,7 @@ def _swap_case(text: str) -> str:
             made.append(lower_char(char))
             after_space = False
         elif category == "Ll":
-            made.append(_title_char(char) if after_space else upper_char(char))
+            made.append(title_char(char) if after_space else upper_char(char))
             after_space = False
         else:
             made.append(char)
