@@ -65,7 +65,7 @@ class Contents:
             self._findings.error(file, path, str(refused))
             return ""
         self._findings.brought_in(file, path, found)
-        return content
+        return _lines_by_lf(content)
 
     def _look_for(self, value: Any, kind: str, file: str, path: str) -> None:
         """Reports a file that is named but missing."""
@@ -119,7 +119,15 @@ class Contents:
             self._findings.error(file, path, found.message)
             return ""
         self._findings.brought_in(file, path, found.name)
-        return found.text
+        return _lines_by_lf(found.text)
+
+
+def _lines_by_lf(text: str) -> str:
+    """A text as it would be if it were written in TOML, where lines end in LF.
+
+    A shell takes the CR of CRLF as part of the line: a script's outputs would be in another file.
+    """
+    return text.replace("\r\n", "\n")
 
 
 _ALSO = {"break_glass": "permissions", "permissions/policies": "permissions"}
