@@ -10,6 +10,8 @@ from contracts.messages import Command, Message, WorkerInput
 from contracts.names import ComponentName, Digest, Name
 
 FEATURE_ACTION = "action/1"
+FEATURE_LONG_ACTIONS = "long-actions/1"
+"""Reads releases whose actions may take longer than 30 minutes."""
 
 
 class ActionInput(Command):
@@ -79,6 +81,6 @@ STEP = Activity(
     "action.step",
     StepInput,
     StepResult,
-    # A step may take 30 minutes by the app config's own limit; the rest is waiting for a slot.
+    # A step may take 12 hours by the app config's own limit; the rest is waiting for a slot.
     timedelta(days=1),
 )

@@ -47,6 +47,8 @@ class ReleaseGraph(Message):
     actions: list[ComponentName] = Field(default_factory=list)
     sandbox: bool = False
     """Whether it has a sandbox, which `Provision` deploys."""
+    requires: list[str] = Field(default_factory=list)
+    """The features without which a worker cannot read the release."""
 
 
 READ = Activity(

@@ -13,7 +13,7 @@ from activities.customer.rules import Rules
 from activities.engines import Engine
 from activities.heartbeats import heartbeating
 from contracts import installs
-from contracts.actions import FEATURE_ACTION
+from contracts.actions import FEATURE_ACTION, FEATURE_LONG_ACTIONS
 from contracts.deploys import FEATURE_DEPLOY
 from contracts.errors import ExclaveError
 from contracts.installs import DescribeInput
@@ -30,6 +30,7 @@ _FEATURES = frozenset(
     {
         FEATURE_DEPLOY,
         FEATURE_ACTION,
+        FEATURE_LONG_ACTIONS,
         FEATURE_STOP,
         FEATURE_PROVISION,
         FEATURE_LOGS,

@@ -1,7 +1,10 @@
 """What workflows may know about a release: names, dependencies and declared inputs, no content."""
 
+from apps.config.actions import EVERY_WORKERS_ACTION_TIMEOUT
 from apps.config.app import AppConfig
+from apps.durations import parse_duration
 from apps.graph import Graph
+from contracts.actions import FEATURE_LONG_ACTIONS
 from contracts.errors import BadConfig
 from contracts.releases import GRAPH_LIMIT_BYTES, DeclaredInput, ReleaseComponent, ReleaseGraph
 
@@ -33,6 +36,7 @@ def release_graph(app: str, release: str, config: AppConfig) -> ReleaseGraph:
         ],
         actions=[action.name for action in config.actions],
         sandbox=config.sandbox is not None,
+        requires=_required(config),
     )
     size = len(found.model_dump_json().encode())
     if size > GRAPH_LIMIT_BYTES:
@@ -42,3 +46,13 @@ def release_graph(app: str, release: str, config: AppConfig) -> ReleaseGraph:
             f"{len(found.actions)} actions): split the app, or shorten names and dependencies"
         )
     return found
+
+
+def _required(config: AppConfig) -> list[str]:
+    """What a worker must know to read the config: older ones refuse what they do not allow."""
+    steps = [step for runbook in config.runbooks for step in runbook.steps]
+    timeouts = [action.timeout for action in config.actions] + [
+        step.timeout for step in steps if step.timeout is not None
+    ]
+    is_long = any(parse_duration(one) > EVERY_WORKERS_ACTION_TIMEOUT for one in timeouts)
+    return [FEATURE_LONG_ACTIONS] if is_long else []

@@ -22,9 +22,11 @@ from apps.config.inputs import InputType
 from apps.config.sources import Source
 from apps.durations import parse_duration
 
-MAX_ACTION_TIMEOUT: Final = timedelta(minutes=30)
+MAX_ACTION_TIMEOUT: Final = timedelta(hours=12)
+EVERY_WORKERS_ACTION_TIMEOUT: Final = timedelta(minutes=30)
+"""Above this, a worker must announce that it can read the config."""
 
-ActionTimeout = Annotated[str, duration_within(MAX_ACTION_TIMEOUT, "30m")]
+ActionTimeout = Annotated[str, duration_within(MAX_ACTION_TIMEOUT, "12h")]
 """A duration as Go writes it."""
 
 TriggerType = Literal[
@@ -95,7 +97,7 @@ class Action(Model):
     steps: Annotated[list[ActionStep], Field(min_length=1)]
     triggers: list[ActionTrigger] = Field(default_factory=list)
     timeout: ActionTimeout = "5m"
-    """The timeout of the whole action, as Go writes durations; at most 30 minutes."""
+    """The timeout of the whole action, as Go writes durations; at most 12 hours."""
     labels: Labels = Field(default_factory=dict)
     dependencies: list[str] = Field(default_factory=list)
     """Names of components."""

@@ -177,7 +177,7 @@ def changed(old: str, new: str) -> tuple[str, str, str]:
         (changed("vars =", "drift_schedule = '* * *'\nvars ="), "drift_schedule: '* * *' is not a"),
         (changed("vars =", "health.probes = [{ type = 'tcp' }]\nvars ="), "health.probes[0].url: "),
         (("actions/check.toml", 'command = "true"', ""), "steps[0]: needs `command` or `inline_co"),
-        (("actions/check.toml", "[[steps]]", 'timeout = "31m"\n[[steps]]'), "timeout: 31m is out"),
+        (("actions/check.toml", "[[steps]]", 'timeout = "721m"\n[[steps]]'), "timeout: 721m is ou"),
         (("actions/check.toml", "[[steps]]", 'timeout = "0s"\n[[steps]]'), "timeout: 0s is out"),
         (("actions/check.toml", "[[steps]]", 'timeout = "5"\n[[steps]]'), "is not a duration"),
         (("actions/check.toml", "[[steps]]", 'dependencies = ["x"]\n[[steps]]'), "no component `x"),
@@ -472,3 +472,11 @@ def test_a_default_of_a_sensitive_input_is_a_warning(app: App) -> None:
     assert "hunter2" not in warning.message
     app.write("inputs.toml", INPUTS + "sensitive = true\n")
     assert app.load().warnings == []
+
+
+def test_an_action_may_take_half_a_day(app: App) -> None:
+    for timeout in ("60m", "12h"):
+        app.write("actions/check.toml", f'timeout = "{timeout}"\n{ACTION}')
+        assert app.load().config.actions[0].timeout == timeout
+    app.write("actions/check.toml", f'timeout = "12h1s"\n{ACTION}')
+    assert "timeout: 12h1s is out of range: more than 0s, at most 12h" in app.only_error()

@@ -3,7 +3,7 @@
 import pytest
 
 from apps.parts import SANDBOX
-from contracts.deploys import PlanInput, Progress, TriggeredAction
+from contracts.deploys import PlanInput, Progress, ScopeInput, TriggeredAction
 from contracts.errors import EngineFailed
 from contracts.provisions import DeprovisionFinishInput, DeprovisionScopeInput
 from contracts.releases import DeclaredInput
@@ -281,3 +281,17 @@ async def test_the_stack_can_be_asked_for(site: Site) -> None:
         return bool(found["files"] == {"README.md": site.install})
 
     await until(rendered)
+
+
+async def test_what_a_release_requires_of_a_worker_is_required_of_each_run(
+    site: Site, releases: FakeControl
+) -> None:
+    releases.requires[site.app] = ["long-actions/1"]
+    await site.begin()
+    site.worker.decisions = []
+    for _ in range(2):  # the second time, Install has read the release as well
+        run = await site.run("provision", {"release": RELEASE})
+        await run.result()
+        await site.holder(None)
+    scopes = site.worker.told(ScopeInput)
+    assert [one.requires for one in scopes] == [["provision/1", "long-actions/1"]] * 2

@@ -95,6 +95,8 @@ class FakeControl:
         self.schedules: dict[str, SetSchedules] = {}
         """What each install asked for last."""
         self.inputs: dict[str, list[DeclaredInput]] = {}
+        self.requires: dict[str, list[str]] = {}
+        """What the releases of an app require of a worker."""
         self.unknown: set[tuple[str, str]] = set()
         """Releases that are not of that app."""
         self.read_by: list[str] = []
@@ -112,7 +114,13 @@ class FakeControl:
         if (input.app, input.release) in self.unknown:
             raise NotThere(f"there is no release {input.release} of {input.app}")
         inputs = self.inputs[input.app]
-        return ReleaseGraph(app=input.app, release=input.release, components=[], inputs=inputs)
+        return ReleaseGraph(
+            app=input.app,
+            release=input.release,
+            components=[],
+            inputs=inputs,
+            requires=self.requires.get(input.app, []),
+        )
 
     @activity.defn(name=stacks.RENDER_STACK.name)
     async def render(self, input: RenderStack) -> Stack:

@@ -14,7 +14,7 @@ from contracts.deploys import INPUTS_LIMIT_BYTES, Inputs
 from contracts.errors import BadInput
 from contracts.installs import CarriedInstall
 from contracts.names import Digest, Name
-from contracts.releases import DeclaredInput, ReadRelease
+from contracts.releases import DeclaredInput, ReadRelease, ReleaseGraph
 from workflows.calls import call_control, until_it_is_done
 from workflows.failures import in_words
 
@@ -26,7 +26,7 @@ class InstallInputs:
         self.current = carried.inputs
         self.declared = carried.declared
         self.declared_by = carried.declared_by
-        """The release whose inputs are declared."""
+        """The release whose inputs are declared; None if its runs must read it themselves."""
         self.unread: Digest | None = None
         """A release whose declared inputs are still to be read."""
 
@@ -46,7 +46,7 @@ class InstallInputs:
                 summary="read the declared inputs",
             )
         )
-        self.declared, self.declared_by = graph.inputs, release
+        self._take(graph)
 
     async def read(self, app: Name, release: Digest, *, local: bool) -> None:
         """Read which inputs a release declares that is being deployed. If the release is wrong, the
@@ -64,7 +64,12 @@ class InstallInputs:
                 raise
             workflow.logger.warning("Cannot read %s: %s", release, in_words(error))
             return
-        self.declared, self.declared_by = graph.inputs, release
+        self._take(graph)
+
+    def _take(self, graph: ReleaseGraph) -> None:
+        self.declared = graph.inputs
+        # What a release requires of a worker is only known to who reads it.
+        self.declared_by = None if graph.requires else graph.release
 
 
 def refuse_values(values: Mapping[str, str | None], declared: list[DeclaredInput] | None) -> None:

@@ -119,17 +119,19 @@ class InstallRun:
         app.
         """
         show_at_first(app=grant.app, install=self._install, release=release, status=self.working)
+        requires = [feature]
         if grant.read != release:
-            await call_control(
+            graph = await call_control(
                 releases.READ,
                 ReadRelease(app=grant.app, release=release),
                 local=not without_local_activities(),
                 summary="read the release's graph",
             )
+            requires += graph.requires
         return await call(
             activity,
             ScopeInput(
-                requires=[feature],
+                requires=requires,
                 install=self._install,
                 app=grant.app,
                 release=release,

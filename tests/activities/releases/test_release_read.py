@@ -10,7 +10,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.releases.graph import release_graph
 from activities.releases.read import ReleaseActivities
-from apps.config.actions import Action, ActionStep
+from apps.config.actions import Action, ActionStep, Runbook, RunbookStep
 from apps.config.app import AppConfig
 from apps.config.inputs import Input
 from apps.config.metadata import Metadata
@@ -139,3 +139,19 @@ def test_implements_the_contract_by_name(registry: Registry) -> None:
     assert definition.name == releases.READ.name
     assert definition.arg_types == [releases.READ.input]
     assert definition.ret_type is releases.READ.result
+
+
+@pytest.mark.parametrize(
+    ("timeout", "requires"),
+    [("30m", []), ("30m1s", ["long-actions/1"]), ("12h", ["long-actions/1"])],
+)
+def test_what_a_worker_must_know_to_read_it(timeout: str, requires: list[str]) -> None:
+    step = ActionStep(name="one", command="true")
+    long = AppConfig(
+        metadata=Metadata(version="v2"),
+        actions=[Action(name="backup", steps=[step], timeout=timeout)],
+    )
+    assert release_graph("shop", NOWHERE, long).requires == requires
+    runbook = Runbook(name="r", steps=[RunbookStep(name="s", type="action", timeout=timeout)])
+    other = AppConfig(metadata=Metadata(version="v2"), runbooks=[runbook])
+    assert release_graph("shop", NOWHERE, other).requires == requires
