@@ -95,7 +95,7 @@ class TestAws:
     def test_a_user_is_no_machine(self, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAOFNOROLE00000000")
         monkeypatch.delenv("AWS_SESSION_TOKEN")
-        with pytest.raises(NotVouched, match="no role that a machine has"):
+        with pytest.raises(NotVouched, match="not a role that a machine can have"):
             Aws([machine]).verify(PINNED, signed_sts_request(BOUND), BOUND)
 
     def test_a_machine_without_credentials_says_so(
