@@ -94,7 +94,7 @@ async def test_an_unknown_workflow_type_says_which_there_are(client: Client, typ
         error = await failure(run)
         assert error.type == "BadInput"
         assert repr(type) in error.message
-        assert "Build, Install, Deploy, Action" in error.message
+        assert "Build, Install, Provision, Deploy, Deprovision, Action, Access" in error.message
 
 
 @pytest.mark.parametrize(

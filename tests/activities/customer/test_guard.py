@@ -512,9 +512,8 @@ def job_site(site: Site) -> Site:
 async def test_what_has_no_plan_waits_for_the_customers_hours(job_site: Site) -> None:
     job_site.policy('hours = [{ from = "22:00", to = "04:00" }]')
     run = asyncio.create_task(job_site.run("job.run", RunInput(**operation(key="run-1/net/run/1"))))
-    while not job_site.beats:
-        await asyncio.sleep(0.01)
-    assert "when the customer allows applies again" in job_site.beats[-1]
+    again = "when the customer allows applies again"
+    await _until(lambda: again in " ".join(job_site.beats))
     job_site.now = datetime(2026, 1, 5, 23, tzinfo=UTC)
     assert await run == "done"
 

@@ -135,7 +135,7 @@ async def test_the_release_that_was_planned_is_applied_and_no_other(
 async def test_a_teardown_is_of_the_release_that_it_was_planned_from(plane: HostilePlane) -> None:
     await plane.apply(await plane.plan(plane.a))
     plan = await plane.plan(plane.a, teardown=True)
-    with pytest.raises(StalePlan, match=f"and not of {plane.d}"):
+    with pytest.raises(StalePlan, match=f"not from {plane.d}"):
         await plane.apply(plan, release=plane.d)
     assert plane.site.state.component("net") is not None
     await plane.apply(plan)
@@ -156,7 +156,7 @@ async def test_an_environment_that_changed_since_is_planned_again(plane: Hostile
     release = plane.release("A", env_vars={"WHO": "{{ .nuon.inputs.inputs.size }}"}, vars={})
     plan = await plane.plan(release)
     plane.site.state.update_inputs(Inputs(revision=1, values={"size": "2"}))
-    with pytest.raises(StalePlan, match="environment has changed"):
+    with pytest.raises(StalePlan, match="environment that the app config sets has changed"):
         await plane.apply(plan)
     assert plane.did() is None
     await plane.apply(await plane.plan(release))
@@ -182,7 +182,7 @@ async def test_no_answer_of_the_customer_counts_for_another_release(plane: Hosti
     lost.cancel()
     await asyncio.gather(lost, return_exceptions=True)
     decide(plane.site.store, question, answer_now("approved", "ann@host"))
-    with pytest.raises(StalePlan, match=f"and not of {plane.d}"):
+    with pytest.raises(StalePlan, match=f"not from {plane.d}"):
         await plane.apply(plan, release=plane.d)
     assert plane.did() is None
     await plane.apply(plan)

@@ -581,7 +581,7 @@ async def test_a_token_of_another_install_is_noticed_before_it_is_sent(
     assert "install/other" in str(refused)
     refused = await refusal(calls.enrol_by_token(org.token(subject, seconds=-1)))
     assert refused.code == "token_expired"
-    assert "Render the stack anew" in str(refused)
+    assert "Render the stack again" in str(refused)
     refused = await refusal(calls.enrol_by_token(EnrolmentToken(org.token(subject).id, bytes(32))))
     assert refused.code == "token_invalid"
 
