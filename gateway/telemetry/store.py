@@ -10,7 +10,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
@@ -72,7 +72,13 @@ class TelemetryStore:
 
     async def run(self, queue: TelemetryQueue) -> None:
         """As in `Sink`; while the disk cannot be written, batches wait and the queue fills up."""
-        database = await asyncio.to_thread(self._connect)
+        connecting = asyncio.ensure_future(asyncio.to_thread(self._connect))
+        try:
+            database = await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            with suppress(sqlite3.Error):
+                (await connecting).close()
+            raise
         try:
             while True:
                 batches = [await queue.take()]
@@ -119,9 +125,13 @@ class TelemetryStore:
     def _connect(self) -> sqlite3.Connection:
         # One thread at a time uses it, but not always the same one.
         database = sqlite3.connect(self.path, check_same_thread=False)
-        database.execute("PRAGMA journal_mode = WAL")
-        # A crash of the machine may lose the last seconds, but never corrupts the file.
-        database.execute("PRAGMA synchronous = NORMAL")
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            # A crash of the machine may lose the last seconds, but never corrupts the file.
+            database.execute("PRAGMA synchronous = NORMAL")
+        except BaseException:
+            database.close()
+            raise
         return database
 
     def _used(self, database: sqlite3.Connection) -> int:

@@ -1,5 +1,6 @@
 """Telemetry reaches a collector that was away, or is stored in a file that can be queried."""
 
+import asyncio
 import json
 import logging
 import sqlite3
@@ -175,6 +176,50 @@ def test_a_store_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     path.write_text("this is no database, it is a text that somebody has left here")
     with pytest.raises(StoreUnusable, match="cannot be stored in"):
         TelemetryStore(path)
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
+    """Every connection that a store opens from now on."""
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def remembering(path: Path, *, check_same_thread: bool = True) -> sqlite3.Connection:
+        opened.append(connect(path, check_same_thread=check_same_thread))
+        return opened[-1]
+
+    monkeypatch.setattr("gateway.telemetry.store.sqlite3.connect", remembering)
+    return opened
+
+
+def assert_closed(connections: list[sqlite3.Connection]) -> None:
+    assert connections
+    for connection in connections:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            connection.execute("SELECT 1")
+
+
+def test_a_store_that_cannot_be_made_leaves_no_connection(
+    tmp_path: Path, connections: list[sqlite3.Connection]
+) -> None:
+    path = tmp_path / "telemetry.sqlite"
+    path.write_text("this is no database, it is a text that somebody has left here")
+    with pytest.raises(StoreUnusable):
+        TelemetryStore(path)
+    assert_closed(connections)
+
+
+async def test_a_store_that_is_cancelled_while_it_connects_leaves_none_either(
+    tmp_path: Path, connections: list[sqlite3.Connection]
+) -> None:
+    store = TelemetryStore(tmp_path / "telemetry.sqlite")
+    running = asyncio.create_task(store.run(TelemetryQueue(100, 100)))
+    await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert len(connections) == 2
+    assert_closed(connections)
 
 
 async def test_all_that_waits_is_counted() -> None:
