@@ -31,16 +31,21 @@ def leaves(value: object) -> Iterable[str]:
 
 def _texts(value: object) -> Iterable[str]:
     """Every string and number at any depth, and keys that are no names."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            if len(str(key)) >= _SHORTEST_PART and not is_name(str(key)):
-                yield str(key)
-            yield from _texts(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _texts(item)
-    elif value is not None and not isinstance(value, bool):
-        yield str(value)
+    # Not recursive: a secret may be nested as deeply as its parser takes.
+    values = [value]
+    while values:
+        one = values.pop()
+        if isinstance(one, Mapping):
+            values += one.values()
+            yield from (key for key in map(str, one) if _is_secret_key(key))
+        elif isinstance(one, list | tuple):
+            values += one
+        elif one is not None and not isinstance(one, bool):
+            yield str(one)
+
+
+def _is_secret_key(key: str) -> bool:
+    return len(key) >= _SHORTEST_PART and not is_name(key)
 
 
 def _parts(text: str, depth: int) -> Iterable[str]:

@@ -59,3 +59,11 @@ def test_keys_are_masked_that_are_no_names() -> None:
 @pytest.mark.parametrize("text", ["a: [", "{", '{"a": ', "[" * 5000, "- " * 5000, "x: &a\n  y: *b"])
 def test_what_is_no_document_is_a_text(text: str) -> None:
     assert text.strip() not in Mask.of([text]).text(f"said {text}!") or len(text) < 4
+
+
+@pytest.mark.parametrize("deep", [900, 5000])
+def test_deep_documents_are_no_obstacle(deep: int) -> None:
+    for text in ("[" * deep + '"pa55-of-shop"' + "]" * deep, "- " * deep + "pa55-of-shop"):
+        assert Mask.of([text]).text(f"said {text}").startswith(f"said {MASK}")
+    shallow = "[" * 940 + '"pa55-of-shop"' + "]" * 940
+    assert Mask.of([shallow]).text("has pa55-of-shop") == f"has {MASK}"
