@@ -7,6 +7,7 @@ import json
 import re
 import ssl
 import tomllib
+from abc import abstractmethod
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
@@ -123,9 +124,9 @@ class WorkerEnrolment(BaseModel):
     tools trust, for networks whose proxy intercepts TLS."""
 
     @property
+    @abstractmethod
     def subject(self) -> str:
         """The worker that enrols with it."""
-        raise NotImplementedError
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:

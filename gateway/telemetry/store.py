@@ -72,6 +72,7 @@ class TelemetryStore:
 
     async def run(self, queue: TelemetryQueue) -> None:
         """As in `Sink`; while the disk cannot be written, batches wait and the queue fills up."""
+        # A cancel must not lose the connection that the thread is opening.
         connecting = asyncio.ensure_future(asyncio.to_thread(self._connect))
         try:
             database = await asyncio.shield(connecting)
