@@ -3,10 +3,7 @@
 import asyncio
 
 from temporalio import workflow
-from temporalio.exceptions import (
-    ActivityError,
-    ApplicationError,
-)
+from temporalio.exceptions import ActivityError, ApplicationError
 
 from contracts import installs, stacks
 from contracts.builds import app_repository
@@ -33,12 +30,7 @@ from contracts.installs import (
 from contracts.messages import Turn, WorkerDescription
 from contracts.names import CONTROL_QUEUE, Digest, Name, install_queue
 from contracts.stacks import RenderStack, Stack
-from workflows.calls import (
-    call,
-    end_if_cancelled,
-    until_it_is_done,
-    without_local_activities,
-)
+from workflows.calls import call, end_if_cancelled, until_it_is_done, without_local_activities
 from workflows.installs import starting
 from workflows.installs.details import install_details
 from workflows.installs.inputs import InstallInputs, merged, refuse_size, refuse_values

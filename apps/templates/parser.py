@@ -7,18 +7,7 @@ from apps.templates.expressions import ExpressionParser
 from apps.templates.lexer import Kind, Token, error_at, tokens
 from apps.templates.literals import literal
 from apps.templates.signatures import KEYWORDS
-from apps.templates.tree import (
-    Action,
-    Branch,
-    If,
-    Invoke,
-    Leave,
-    Node,
-    Nodes,
-    Range,
-    Text,
-    With,
-)
+from apps.templates.tree import Action, Branch, If, Invoke, Leave, Node, Nodes, Range, Text, With
 
 MAX_TEXT_BYTES = 1_000_000
 
