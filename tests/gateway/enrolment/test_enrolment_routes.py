@@ -4,41 +4,31 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncIterator
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import httpx
 import jwt
 import pytest
-import pytest_asyncio
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from temporalio.client import Client
 
-from activities.access.authority import EnrolmentAuthority, EnrolmentKey
-from gateway.enrolment.address_limits import AddressLimits
-from gateway.enrolment.credentials import CredentialKey
-from gateway.identity import Expired, Standing, Unauthenticated
+from activities.access.authority import EnrolmentKey
+from gateway.identity import Standing, Unauthenticated
+from tests.gateway.enrolment.parts import NOW, keys_of, refusal
 from tests.gateway.enrolment_site import (
     ORG,
     Clock,
     Gateway,
     Org,
     Shared,
-    controlled,
     enrolee,
     gateway,
     serving,
     soon,
-    temporal,
 )
-from tests.tls_certificates import make_certificate
-from wire.enrolment.client import Answer, AnswerForged, GatewayAway, GatewayCalls, GatewayRefused
-from wire.enrolment.credential import ByToken, Credentials, Enrolling
+from wire.enrolment.client import AnswerForged, GatewayAway, GatewayCalls
 from wire.enrolment.messages import (
     ASSERTION_AUDIENCE,
     CREDENTIAL_PATH,
@@ -47,63 +37,11 @@ from wire.enrolment.messages import (
     EnrolBody,
 )
 from wire.enrolment.sealing import CannotUnseal, decoded, encoded, seal, unseal
-from wire.enrolment.token import EnrolmentToken, TokenId, answer_bytes, sealed_about
+from wire.enrolment.token import EnrolmentToken, answer_bytes, sealed_about
 from wire.enrolment.worker_identity import WorkerIdentity
 from wire.network.gateway_address import GatewayAddress
-from wire.network.httpx_parts import Bearer
 
 pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="module")]
-
-NOW = 4_000_000_000.0
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def client() -> AsyncIterator[Client]:
-    async with temporal() as connected:
-        yield connected
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def org(client: Client) -> AsyncIterator[Org]:
-    async with controlled(client, Clock(NOW)) as found:
-        await found.begin()
-        yield found
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared(tmp_path_factory: pytest.TempPathFactory) -> Shared:
-    folder = tmp_path_factory.mktemp("gateway")
-    return Shared(CredentialKey.make(folder / "credentials.pem"), Clock(NOW))
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def door(
-    org: Org, shared: Shared, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Gateway]:
-    certificate = make_certificate(tmp_path_factory.mktemp("tls"))
-    async with gateway(org.client, shared, certificate) as found:
-        yield found
-
-
-@pytest.fixture
-def worker() -> WorkerIdentity:
-    return WorkerIdentity.generate()
-
-
-@pytest.fixture
-def subject(request: pytest.FixtureRequest) -> str:
-    name: str = request.node.name.removeprefix("test_").partition("[")[0]
-    return "install/" + name.replace("_", "-")[:60].strip("-")
-
-
-def keys_of(subject: str) -> bytes:
-    return f"payload keys of {subject}".encode()
-
-
-async def refusal(waiting: Any) -> GatewayRefused:
-    with pytest.raises(GatewayRefused) as caught:
-        await soon(waiting)
-    return caught.value
 
 
 async def test_enrolled_and_given_a_credential(
@@ -324,252 +262,6 @@ async def test_two_gateways_share_only_keys_and_temporal(
         calls = door.calls(org, subject, worker, Clock(NOW))
         answer = await calls.credential()
         assert second.credentials.authenticate(f"Bearer {answer.token}").shown == subject
-
-
-@pytest.mark.parametrize(
-    ("body", "status", "code"),
-    [
-        (b"", 400, "malformed"),
-        (b"[]", 400, "malformed"),
-        (b'{"subject": "install/acme"}', 400, "malformed"),
-        (b"\xff\xfe", 400, "malformed"),
-        (b"[" * 60_000, 400, "malformed"),
-        (b"x" * 70_000, 413, "too_large"),
-    ],
-    ids=["empty", "list", "part", "bytes", "deep", "large"],
-)
-@pytest.mark.parametrize("path", [ENROL_PATH, CREDENTIAL_PATH])
-async def test_any_body_is_answered(
-    door: Gateway, path: str, body: bytes, status: int, code: str
-) -> None:
-    async with httpx.AsyncClient(verify=door.address.context()) as http:
-        answer = await http.post(door.address.url + path, content=body)
-        assert (answer.status_code, answer.json()["code"]) == (status, code)
-        assert answer.json()["time"] == NOW
-        assert (await http.get(door.address.url + "/v1/time")).json() == {"time": NOW}
-
-
-async def test_what_a_stranger_makes_up_never_reaches_the_org_s_access(
-    org: Org, door: Gateway, subject: str, worker: WorkerIdentity
-) -> None:
-    """Each update would stay in its history, with an activity and a dozen events."""
-    genuine = org.token(subject)
-    await soon(door.watch.refresh())
-    assert door.watch.token_keys, "the control worker has announced them"
-    named = TokenId.parse(genuine.id)
-    stranger = EnrolmentAuthority([EnrolmentKey(bytes(32))])
-    other = WorkerIdentity.generate()
-
-    def token(id: str) -> dict[str, Any]:
-        return {"token": {"id": id, "proof": "p"}}
-
-    earlier = org.signed(subject, other).model_dump()
-    made_up: list[tuple[str, dict[str, Any]]] = [
-        ("malformed", {}),
-        ("malformed", token("garbage")),
-        ("malformed", {**token(genuine.id), "earlier": earlier}),
-        ("token_invalid", token(str(replace(named, signature="")))),
-        ("token_invalid", token(str(replace(named, number="another")))),
-        ("token_invalid", token(stranger.mint(replace(named, signature="")).id)),
-        ("token_foreign", token(org.token(subject + "-b").id)),
-        ("token_expired", token(org.token(subject, seconds=-301).id)),
-        ("not_enrolled", {"earlier": earlier}),
-        ("not_enrolled", {"earlier": {"sealed": "s", "signature": "s"}}),
-        ("not_pinned", {"cloud": {"kind": "aws", "document": "d"}}),
-    ]
-    before = await length(org)
-    async with httpx.AsyncClient(verify=door.address.context()) as http:
-        for code, proof in made_up:
-            body = {
-                "org": ORG,
-                "subject": subject,
-                "keys": worker.public.model_dump(),
-                "time": NOW,
-                **proof,
-            }
-            answer = await http.post(door.address.url + ENROL_PATH, json=body)
-            assert answer.json()["code"] == code, proof
-            assert answer.status_code in (400, 403)
-    assert await length(org) == before
-    await soon(door.calls(org, subject, worker, Clock(NOW)).enrol_by_token(genuine))
-    assert await length(org) > before
-
-
-async def test_strangers_do_not_have_temporal_asked_again_and_again(
-    org: Org, door: Gateway, subject: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = 0
-
-    async def refresh() -> None:
-        nonlocal asked
-        asked += 1
-
-    monkeypatch.setattr(door.watch, "refresh", refresh)
-    for _ in range(60):
-        calls = door.calls(org, subject, WorkerIdentity.generate(), Clock(NOW))
-        assert (await refusal(calls.credential())).code == "not_enrolled"
-    assert asked < 60
-
-
-async def length(org: Org) -> int:
-    """The length of the history of the org's access."""
-    described = await org.entity.describe()
-    found: int = described.history_length
-    return found
-
-
-async def test_an_address_that_calls_too_often_is_held_back(org: Org, shared: Shared) -> None:
-    limits = AddressLimits(3, 1.0, clock=Clock(0.0))
-    strict = Shared(shared.key, shared.clock, limits)
-    async with gateway(org.client, strict) as found, httpx.AsyncClient() as http:
-        answers = [await http.get(found.address.url + "/v1/time") for _ in range(4)]
-    assert [one.status_code for one in answers] == [200, 200, 200, 429]
-    assert answers[-1].headers["Retry-After"] == "1"
-
-
-class Steps:
-    """Sleeps that the test ends one by one, and a clock that moves on by the same time."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self._asked: asyncio.Queue[tuple[float, asyncio.Event]] = asyncio.Queue()
-
-    async def sleep(self, seconds: float) -> None:
-        done = asyncio.Event()
-        self._asked.put_nowait((seconds, done))
-        await done.wait()
-        self.now += seconds
-
-    def elapsed(self) -> float:
-        return self.now
-
-    async def next(self) -> tuple[float, asyncio.Event]:
-        return await soon(self._asked.get())
-
-
-async def test_it_is_kept_fresh_and_comes_back_by_itself(  # noqa: PLR0917 - fixtures
-    org: Org,
-    door: Gateway,
-    subject: str,
-    worker: WorkerIdentity,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    caplog.set_level(logging.INFO)
-    steps = Steps()
-    token_file = tmp_path / "token"
-    who = enrolee(org, subject, worker, door.address)
-    enrolling = Enrolling(
-        who, tmp_path, ByToken(token_file), door.calls(org, subject, worker, Clock(NOW))
-    )
-    credentials = Credentials(enrolling, elapsed=steps.elapsed, sleep=steps.sleep)
-    starting = asyncio.create_task(credentials.start())
-    # There is no token yet: it reports that and keeps trying.
-    _, wait = await steps.next()
-    assert str(token_file) in caplog.text
-    token_file.write_text(org.token(subject).render() + "\n")
-    wait.set()
-    await soon(starting)
-    first = credentials.token
-    assert door.credentials.authenticate(f"Bearer {first}").shown == subject
-    assert credentials.payload_keys() == keys_of(subject)
-    assert (tmp_path / "enrolled.json").stat().st_mode & 0o777 == 0o600
-    token_file.unlink()
-
-    began = steps.now
-    door.clock.now += 1
-    while credentials.token == first:
-        _, wait = await steps.next()
-        if credentials.token == first:
-            wait.set()
-    assert 15 * 60 * 0.4 <= steps.now - began <= 15 * 60 * 0.55, "half of its life"
-    second = credentials.token
-    assert not token_file.exists(), "renewed without it"
-    request = httpx.Request("GET", "https://gateway.example.com/v2/")
-    assert (
-        next(Bearer(credentials).auth_flow(request)).headers["Authorization"] == f"Bearer {second}"
-    )
-
-    await org.update("revoke", subject, by="ann")
-    await door.watch.refresh()
-    # The machine was suspended for an hour, which only the clock shows: it renews at once.
-    steps.now += 3600
-    while "was revoked" not in caplog.text:
-        wait.set()
-        _, wait = await steps.next()
-    assert credentials.token == second
-    await org.update("restore", subject)
-    await door.watch.refresh()
-    while "There is a credential again" not in caplog.text:
-        wait.set()
-        _, wait = await steps.next()
-    await credentials.stop()
-    door.clock.now = NOW
-    for secret in (first, second):
-        assert secret not in caplog.text
-
-
-async def test_a_credential_that_was_refused_is_renewed_at_once(
-    org: Org, door: Gateway, subject: str, worker: WorkerIdentity, tmp_path: Path
-) -> None:
-    """For example, the gateway's clock was corrected, and the credential is now expired."""
-    token_file = tmp_path / "token"
-    token_file.write_text(org.token(subject).render())
-    who = enrolee(org, subject, worker, door.address)
-    enrolling = Enrolling(who, tmp_path, ByToken(token_file))
-    enrolling.calls = door.calls(org, subject, worker, Clock(NOW))
-    credentials = Credentials(enrolling, elapsed=lambda: 0.0, sleep=Steps().sleep)
-    await soon(credentials.start())
-    refused = credentials.token
-    door.clock.now += 3600
-    with pytest.raises(Expired):
-        door.credentials.authenticate(f"Bearer {refused}")
-    # Two calls that were refused together cause one renewal.
-    await soon(asyncio.gather(credentials.renew(), credentials.renew()))
-    assert credentials.token != refused
-    assert door.credentials.authenticate(f"Bearer {credentials.token}").shown == subject
-    await credentials.stop()
-    door.clock.now = NOW
-
-
-async def test_payload_keys_are_renewed_without_a_token(
-    org: Org, door: Gateway, subject: str, worker: WorkerIdentity
-) -> None:
-    """The control side recognizes its own signature, but refuses a key that it has forgotten."""
-    calls = door.calls(org, subject, worker, Clock(NOW))
-    first = await calls.enrol_by_token(org.token(subject))
-    again = await calls.ask_again(first.signed)
-    assert again.payload_keys == keys_of(subject)
-    assert again.signed.sealed != first.signed.sealed
-    mine = WorkerIdentity.generate()
-    for thief in (
-        door.calls(org, subject, mine, Clock(NOW)),
-        door.calls(org, subject + "-b", worker, Clock(NOW)),
-    ):
-        assert (await refusal(thief.ask_again(first.signed))).code == "not_enrolled"
-    await org.update("revoke", subject, key=worker.thumbprint)
-    assert (await refusal(calls.ask_again(first.signed))).code == "key_revoked"
-    forgotten = WorkerIdentity.generate()
-    signed = org.signed(subject, forgotten)
-    calls = door.calls(org, subject, forgotten, Clock(NOW))
-    assert (await refusal(calls.ask_again(signed))).code == "not_enrolled"
-
-
-async def test_a_key_that_was_forgotten_enrols_again(
-    org: Org, door: Gateway, subject: str, worker: WorkerIdentity, tmp_path: Path
-) -> None:
-    """The worker remembers an enrolment that the control plane has lost."""
-    token_file = tmp_path / "token"
-    token_file.write_text(org.token(subject).render())
-    who = enrolee(org, subject, worker, door.address)
-    calls = door.calls(org, subject, worker, Clock(NOW))
-    enrolling = Enrolling(who, tmp_path, ByToken(token_file), calls)
-    enrolling._keep(Answer(org.signed(subject, worker), b"as before"))
-    assert enrolling.payload_keys() == b"as before"
-    credentials = Credentials(enrolling)
-    await soon(credentials.start())
-    assert credentials.payload_keys() == keys_of(subject)
-    await credentials.stop()
 
 
 async def test_a_token_of_another_install_is_noticed_before_it_is_sent(
